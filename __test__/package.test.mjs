@@ -1,6 +1,5 @@
 // The npm package itself: its files, its start, and its error if the addon is missing.
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import {
   cpSync,
   mkdirSync,
@@ -15,23 +14,18 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { THIS_PLATFORM } from '../scripts/platforms.mjs'
+import { ROOT } from '../scripts/run.mjs'
 import { NATIVE } from './support/command-line.mjs'
+import { run } from './support/scripts.mjs'
 
-const root = fileURLToPath(new URL('..', import.meta.url))
 const require = createRequire(import.meta.url)
 const manifest = require('../package.json')
 const platforms = require('../lib/platforms.json')
 
-/** @returns {Promise<{ code: number, stdout: string, stderr: string }>} */
-function run(program, args, options = {}) {
-  return new Promise((resolve) => {
-    execFile(program, args, { cwd: root, ...options }, (error, stdout, stderr) => {
-      resolve({ code: /** @type {any} */ (error)?.code ?? 0, stdout, stderr })
-    })
-  })
-}
+/** Runs a program in the root folder. @type {typeof run} */
+const runHere = (program, args, options) =>
+  run(program, args, { cwd: ROOT, env: process.env, timeout: 0, ...options })
 
 describe('the npm package', () => {
   let folder
@@ -42,7 +36,7 @@ describe('the npm package', () => {
   after(() => rmSync(folder, { recursive: true, force: true }))
 
   test('holds the facade, the launcher and the loader, and no addon', async () => {
-    const { stdout } = await run('npm', ['pack', '--dry-run', '--json'])
+    const { stdout } = await runHere('npm', ['pack', '--dry-run', '--json'])
     const files = JSON.parse(stdout)[0].files.map(({ path }) => path)
     assert.deepEqual(files.sort(), [
       'CHANGELOG.md',
@@ -62,7 +56,7 @@ describe('the npm package', () => {
   })
 
   test('has one version everywhere', () => {
-    const crate = /^version = "(.+)"$/m.exec(readFileSync(join(root, 'Cargo.toml'), 'utf8'))?.[1]
+    const crate = /^version = "(.+)"$/m.exec(readFileSync(join(ROOT, 'Cargo.toml'), 'utf8'))?.[1]
     assert.equal(crate, manifest.version)
     for (const { name } of platforms) {
       const { name: packageName, version } = require(`../npm/${name}/package.json`)
@@ -74,7 +68,7 @@ describe('the npm package', () => {
   })
 
   test('has a platform package for each platform, and no other', () => {
-    const folders = readdirSync(join(root, 'npm'), { withFileTypes: true })
+    const folders = readdirSync(join(ROOT, 'npm'), { withFileTypes: true })
     assert.deepEqual(
       folders
         .filter((entry) => entry.isDirectory())
@@ -85,18 +79,18 @@ describe('the npm package', () => {
   })
 
   test('is not published without its platform packages', async () => {
-    const { code, stdout } = await run('npm', ['run', '--silent', 'prepublishOnly'])
-    assert.equal(code, 1)
+    const { status, stdout } = await runHere('npm', ['run', '--silent', 'prepublishOnly'])
+    assert.equal(status, 1)
     assert.match(stdout, /npm run package/)
   })
 
   test('has notices for each crate in the addon', async () => {
-    const notices = readFileSync(join(root, 'npm/THIRD-PARTY-NOTICES.md'), 'utf8')
+    const notices = readFileSync(join(ROOT, 'npm/THIRD-PARTY-NOTICES.md'), 'utf8')
     const listed = new Set([...notices.matchAll(/^- (\S+ \S+)$/gm)].map(([, crate]) => crate))
     // The crates of other platforms are not downloaded.
     const tree = 'tree --workspace --edges normal --prefix none --offline --format {p}'.split(' ')
-    const { code, stdout, stderr } = await run('cargo', tree)
-    assert.equal(code, 0, stderr)
+    const { status, stdout, stderr } = await runHere('cargo', tree)
+    assert.equal(status, 0, stderr)
     const crates = stdout.split('\n').map((line) => /^(\S+) v(\S+)/.exec(line) ?? [])
     const missing = crates
       .map(([, name, version]) => `${name} ${version}`)
@@ -108,7 +102,7 @@ describe('the npm package', () => {
     const program = `
       Object.defineProperty(process, 'arch', { value: 'riscv64' })
       try { require('./lib/addon.js') } catch (error) { console.log(error.message) }`
-    const { stdout, stderr } = await run(process.execPath, ['-e', program])
+    const { stdout, stderr } = await runHere(process.execPath, ['-e', program])
     assert.equal(
       stdout,
       'troupe: there is no build for linux-riscv64: Troupe runs on linux-x64, linux-arm64, darwin-x64, darwin-arm64, win32-x64, win32-arm64\n',
@@ -117,14 +111,14 @@ describe('the npm package', () => {
   })
 
   test('has types and a table of tools that follow from the schemas of the tools', async () => {
-    const { code, stderr } = await run(process.execPath, ['scripts/generate.mjs', '--check'])
-    assert.equal(code, 0, stderr)
+    const { status, stderr } = await runHere(process.execPath, ['scripts/generate.mjs', '--check'])
+    assert.equal(status, 0, stderr)
   })
 
   test('has a command that can be executed and answers --version', async () => {
-    assert.ok(statSync(join(root, manifest.bin.troupe)).mode & 0o100)
-    const { code, stdout } = await run(join(root, manifest.bin.troupe), ['--version'])
-    assert.equal(code, 0)
+    assert.ok(statSync(join(ROOT, manifest.bin.troupe)).mode & 0o100)
+    const { status, stdout } = await runHere(join(ROOT, manifest.bin.troupe), ['--version'])
+    assert.equal(status, 0)
     assert.match(stdout, new RegExp(`\\b${manifest.version.replaceAll('.', '\\.')}\\b`))
   })
 
@@ -133,7 +127,7 @@ describe('the npm package', () => {
     async function install(name, client, env = {}) {
       const copy = join(folder, name)
       for (const file of ['package.json', 'bin', 'lib'])
-        cpSync(join(root, file), join(copy, file), { recursive: true })
+        cpSync(join(ROOT, file), join(copy, file), { recursive: true })
       for (const { name } of platforms.filter(({ os }) => os === process.platform)) {
         const made = join(copy, 'node_modules/@troupe-mcp', name)
         mkdirSync(made, { recursive: true })
@@ -141,8 +135,8 @@ describe('the npm package', () => {
         if (client) writeFileSync(join(made, 'troupe-client'), client)
       }
       const options = { cwd: copy, env: { ...process.env, ...env } }
-      const { code, stderr } = await run(process.execPath, ['lib/link-client.js'], options)
-      assert.equal(code, 0, stderr)
+      const { status, stderr } = await runHere(process.execPath, ['lib/link-client.js'], options)
+      assert.equal(status, 0, stderr)
       return join(copy, 'bin/troupe')
     }
     const isScript = (command) => readFileSync(command, 'latin1').startsWith('#!/usr/bin/env node')
@@ -150,7 +144,7 @@ describe('the npm package', () => {
     async function answersVersion(command) {
       const addon = require.resolve(`../troupe.${THIS_PLATFORM?.name}.node`)
       const env = { ...process.env, NAPI_RS_NATIVE_LIBRARY_PATH: addon }
-      const { stdout, stderr } = await run(command, ['--version'], { env })
+      const { stdout, stderr } = await runHere(command, ['--version'], { env })
       assert.equal(stdout, `troupe ${manifest.version}\n`, stderr)
     }
 
@@ -178,10 +172,12 @@ describe('the npm package', () => {
   test('says in one line what to install where the platform package is missing', async () => {
     const copy = join(folder, 'without-addon')
     for (const file of ['package.json', 'bin', 'lib', 'index.js']) {
-      cpSync(join(root, file), join(copy, file), { recursive: true })
+      cpSync(join(ROOT, file), join(copy, file), { recursive: true })
     }
-    const { code, stdout, stderr } = await run(process.execPath, ['bin/troupe.js'], { cwd: copy })
-    assert.deepEqual({ code, stdout }, { code: 1, stdout: '' })
+    const { status, stdout, stderr } = await runHere(process.execPath, ['bin/troupe.js'], {
+      cwd: copy
+    })
+    assert.deepEqual([status, stdout], [1, ''])
     assert.match(stderr, /^troupe: [^\n]*@troupe-mcp\/[\w-]+@\d+\.\d+\.\d+[^\n]*\n$/)
     assert.throws(() => require(join(copy, 'index.js')), { message: stderr.trim() })
   })

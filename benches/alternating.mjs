@@ -16,10 +16,19 @@ export async function alternate(one, other, page, calls, make) {
     await client.call('create_session', {})
     await client.call('navigate', { url: page })
   }
+  return timeAlternately(clients, calls, calls / 10, make)
+}
+
+/**
+ * Makes the same calls with two clients alternately, and closes the clients.
+ * @param {StdioClient[]} clients @param {number} calls
+ * @param {number} warmUps the number of calls before them, which are not measured
+ * @param {(call: number) => readonly [string, object]} make
+ */
+export async function timeAlternately(clients, calls, warmUps, make) {
   /** @type {number[][]} */
   const times = [[], []]
-  // The first calls warm the servers up.
-  for (let call = -calls / 10; call < calls; call++) {
+  for (let call = -warmUps; call < calls; call++) {
     for (const which of call % 2 ? [0, 1] : [1, 0]) {
       const begun = performance.now()
       await clients[which].call(...make(call))

@@ -1,7 +1,6 @@
 // The pages of the benchmarks: a counting button, an input and a link; the same with 400 table
 // rows, with 3,000 links, as a small form, and with child frames, shadow hosts and blank elements.
-import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { serve } from '../scripts/serve.mjs'
 
 const page = (title, more = '') => `<!doctype html><html lang="en"><title>${title}</title>
 <h1>${title}</h1>
@@ -53,25 +52,6 @@ const PAGES = {
   '/hosts': page('Hosts', hosts('open')),
   '/closed': page('Closed', hosts('closed')),
   '/blank': page('Blank', blank)
-}
-
-/**
- * Serves pages on 127.0.0.1.
- * @param {import('node:http').RequestListener} respond
- * @returns {Promise<{ url: string, close: () => void }>}
- */
-export async function serve(respond) {
-  const server = createServer(respond)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
-  return {
-    url: `http://127.0.0.1:${port}`,
-    close: () => {
-      server.closeAllConnections()
-      server.close()
-    }
-  }
 }
 
 /** Serves the pages of the benchmarks. */

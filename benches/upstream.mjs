@@ -1,6 +1,6 @@
 // Measures what `--upstream` adds to a call: the same calls to @playwright/mcp, directly and behind
 // Troupe, alternately.
-import { quantile } from 'simple-statistics'
+import { timeAlternately } from './alternating.mjs'
 
 /** @typedef {import('./stdio-client.mjs').StdioClient} StdioClient */
 
@@ -16,17 +16,9 @@ export async function passingCosts({ direct, through }, page) {
     await client.initialize()
     await client.call('browser_navigate', { url: page })
   }
-  /** @type {number[][]} */
-  const times = [[], []]
-  for (let call = -20; call < CALLS; call++) {
-    for (const which of call % 2 ? [0, 1] : [1, 0]) {
-      const begun = performance.now()
-      await clients[which].call('browser_tabs', { action: 'list' })
-      if (call >= 0) times[which].push(performance.now() - begun)
-    }
-  }
-  await Promise.all(clients.map((client) => client.close()))
-  const at = (share) => times.map((list) => quantile(list, share))
-  const [[median, medianThrough], [p99, lateThrough]] = [at(0.5), at(0.99)]
-  return { upstreamMedian: medianThrough - median, upstreamLate: lateThrough - p99 }
+  const { at } = await timeAlternately(clients, CALLS, 20, () => [
+    'browser_tabs',
+    { action: 'list' }
+  ])
+  return { upstreamMedian: at(0.5).difference, upstreamLate: at(0.99).difference }
 }

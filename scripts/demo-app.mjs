@@ -1,9 +1,9 @@
 // The app that the demo uses: Swagger UI from its npm package, with a small pet store as its
 // server.
 import { readFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import { dirname, extname, join, normalize } from 'node:path'
+import { serve } from './serve.mjs'
 
 const SWAGGER_UI = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
 
@@ -48,15 +48,15 @@ const INITIALIZER = `window.ui = SwaggerUIBundle({
   presets: [SwaggerUIBundle.presets.apis, SwaggerUIStandalonePreset], layout: 'StandaloneLayout'
 })`
 
-/** @returns {Promise<{ url: string, close: () => void }>} */
+/** Serves the app. */
 export async function serveApp() {
-  const server = createServer(async (request, response) => {
-    const { status, type, body } = await answer(new URL(request.url, 'http://localhost').pathname)
+  const { url, close } = await serve(async (request, response) => {
+    const { status, type, body } = await answer(
+      new URL(request.url ?? '/', 'http://localhost').pathname
+    )
     response.writeHead(status, { 'content-type': type }).end(body)
   })
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)))
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
-  return { url: `http://127.0.0.1:${port}/`, close: () => server.close() }
+  return { url: `${url}/`, close }
 }
 
 /** @param {string} path */

@@ -8,6 +8,7 @@ import { extname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { awaitProcessesEnded, descendants, isAlive } from '../support/processes.mjs'
 import { startServer } from '../support/server.mjs'
+import { refIn } from '../support/snapshots.mjs'
 import { until } from '../support/wait.mjs'
 
 /** Where `npm run setup` put the packages. */
@@ -146,12 +147,4 @@ export class Agent {
   async click(pattern, args) {
     return this.act('click', { selector: await this.ref(pattern), ...args })
   }
-}
-
-/** @param {string} text lines of a snapshot @param {RegExp} pattern */
-export function refIn(text, pattern) {
-  const line = text.split('\n').find((line) => pattern.test(line))
-  const ref = line && /\[ref=(\w+)\]/.exec(line)?.[1]
-  if (!ref) throw new Error(`no line with a ref for ${pattern} in\n${text}`)
-  return ref
 }

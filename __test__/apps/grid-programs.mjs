@@ -1,11 +1,11 @@
 // A Selenium Grid on 127.0.0.1: a hub and nodes, each a Java program.
-import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { pathOf } from '../support/browser.mjs'
 import { freePort } from '../support/ports.mjs'
 import { descendants, isAlive } from '../support/processes.mjs'
+import { temporaryFolder } from '../support/record.mjs'
 import { until } from '../support/wait.mjs'
 import { PACKAGES, startProgram } from './app.mjs'
 
@@ -67,8 +67,7 @@ export async function startSeleniumGrid(t, nodes, options) {
     ...['--session-request-timeout', `${queueTimeout}`, '--session-retry-interval', '100']
   ])
   const drivers = { chrome: CHROMEDRIVER ?? '', firefox: GECKODRIVER ?? '' }
-  const folder = mkdtempSync(join(tmpdir(), 'troupe-grid-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = temporaryFolder(t)
   const programs = []
   for (const browsers of nodes) {
     const own = await freePort()

@@ -1,18 +1,10 @@
 // --browser-endpoint with a real Selenium Grid: a hub and two nodes, the first with Chrome, the
 // second with Chrome and Firefox.
 import assert from 'node:assert/strict'
-import {
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  truncateSync,
-  writeFileSync
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, realpathSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { recordFile } from '../support/record.mjs'
+import { recordFile, temporaryFolder } from '../support/record.mjs'
 import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { Site } from '../support/site.mjs'
@@ -181,8 +173,7 @@ describe(
         browser,
         { skip: browser === 'firefox' && !GECKODRIVER && 'geckodriver is not installed' },
         () => {
-          const folder = realpathSync(mkdtempSync(join(tmpdir(), 'troupe-test-grid-')))
-          scope.after(() => rmSync(folder, { recursive: true }))
+          const folder = realpathSync(temporaryFolder(scope))
           const [a, b] = ['a.txt', 'b.txt'].map((name) => join(folder, name))
           for (const path of [a, b]) writeFileSync(path, `of ${path}`)
           /** @type {Awaited<ReturnType<typeof startServer>>} */

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { buildSync } from 'esbuild'
-import { PACKAGES, refIn, serveFiles, startAgent } from './app.mjs'
+import { refIn } from '../support/snapshots.mjs'
+import { PACKAGES, serveFiles, startAgent } from './app.mjs'
 
 const APP = `
   import { useState } from 'react'

@@ -17,10 +17,9 @@ describe('an error', { timeout: 60_000 }, () => {
     }
   })
   const refused = async (/** @type {string} */ tool, args = {}) => {
-    const { isError, json, text } = await server.call(tool, args)
-    assert.ok(isError, text)
-    assert.ok(json.suggestion?.length > 0, `${tool} has no suggestion: ${text}`)
-    return json
+    const error = await server.fail(tool, args)
+    assert.ok(error.suggestion?.length > 0, `${tool} has no suggestion: ${error.message}`)
+    return error
   }
 
   test('names the target in `details.selector`, the limit in `details.timeout`, and what to do', async () => {

@@ -120,6 +120,7 @@ describe('commands', { timeout: 180_000, skip: NO_NATIVE_CLIENT }, () => {
     assert.equal(upload.status, 0, upload.stderr)
     const script = 'document.querySelector("[type=file]").files[0].name'
     assert.equal((await cli.run(['eval', script], from)).stdout, 'value: photo.txt\n')
+    assert.match(await cli.ok('list'), /sessionId=paths /)
   })
 
   test('share a session by its name, and use that of the working tree by default', async () => {

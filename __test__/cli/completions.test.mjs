@@ -1,10 +1,10 @@
 // Shell completions.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { temporaryFolder } from '../support/record.mjs'
 import { BIN } from '../support/server.mjs'
 
 const hasBash = spawnSync('bash', ['-c', '(( BASH_VERSINFO[0] >= 4 ))']).status === 0
@@ -20,8 +20,7 @@ function completions(shell) {
 
 describe('completions', { timeout: 60_000 }, () => {
   test('in bash offer commands, options and values', { skip: !hasBash }, (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'troupe-completions-'))
-    t.after(() => rmSync(folder, { recursive: true }))
+    const folder = temporaryFolder(t)
     const file = join(folder, 'troupe.bash')
     writeFileSync(file, completions('bash'))
     /** Returns the completions that bash offers for the last word. @param {...string} words */

@@ -1,7 +1,7 @@
 // The native client, which runs commands in the daemon without starting Node.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { CommandLine, NATIVE, NO_NATIVE_CLIENT } from '../support/command-line.mjs'
@@ -68,20 +68,6 @@ describe('the native client', { timeout: 180_000, skip: NO_NATIVE_CLIENT }, () =
       const plain = ({ status, stdout, stderr }) => [status, same(stdout), same(stderr)]
       assert.deepEqual(plain(native), plain(node), command.join(' '))
     }
-  })
-
-  test('resolves paths and the session in the process of its caller', async () => {
-    const inner = join(cli.folder, 'inner')
-    mkdirSync(inner, { recursive: true })
-    writeFileSync(join(inner, 'photo.txt'), 'photo')
-    const from = { cwd: inner, env: { TROUPE_SESSION: 'paths' } }
-    assert.equal((await cli.run(['open', site.url('/')], from)).status, 0)
-    assert.equal((await cli.run(['upload', 'label=Photo', 'photo.txt'], from)).status, 0)
-    const script = 'document.querySelector("[type=file]").files[0].name'
-    assert.equal((await cli.run(['eval', script], from)).stdout, 'value: photo.txt\n')
-    assert.match(await cli.ok('list'), /sessionId=paths /)
-    const shot = await cli.run(['screenshot', 'page.png'], from)
-    assert.equal(shot.stdout, `path: ${join(inner, 'page.png')}\n`)
   })
 
   test('runs the commands of fifty shells at the same time', async () => {

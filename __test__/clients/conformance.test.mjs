@@ -3,13 +3,11 @@
 // product itself. The suite needs Node 22.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { cleanEnvironment } from '../support/browser.mjs'
 import { startHttpServer } from '../support/http.mjs'
+import { temporaryFolder } from '../support/record.mjs'
 import { shared } from '../support/scope.mjs'
 
 const NODE_22 = fileURLToPath(new URL('node_modules/.bin/node', import.meta.url))
@@ -44,8 +42,7 @@ const WITHOUT_FIXTURES = {
 
 /** @param {import('node:test').TestContext} t @param {string} suite @param {string[]} args */
 async function run(t, suite, args) {
-  const folder = mkdtempSync(join(tmpdir(), 'troupe-conformance-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = temporaryFolder(t)
   const { code, output } = await new Promise((resolve) => {
     execFile(
       NODE_22,

@@ -2,13 +2,13 @@
 // one running with a daemon, and so can test what needs a session. Both need Node 22, which their
 // package.json installs.
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { awaitProcessesEnded, descendants, readProcess } from '../support/processes.mjs'
+import { run } from '../support/scripts.mjs'
 import { startSite } from '../support/site.mjs'
 import { SERVER, playMainJob } from './main-job.mjs'
 
@@ -19,19 +19,9 @@ const INSPECTOR = fileURLToPath(
 const CLI = join(INSPECTOR, 'launcher/build/index.js')
 const MCPDO = join(INSPECTOR, 'mcpdo/build/mcp-bin.js')
 
-/**
- * @param {string} program
- * @param {string[]} args
- * @param {object} env
- * @returns {Promise<{ code: number, stdout: string, stderr: string }>}
- */
-function run(program, args, env = SERVER.env) {
-  return new Promise((resolve) => {
-    execFile(NODE_22, [program, ...args], { env, timeout: 30_000 }, (error, stdout, stderr) => {
-      resolve({ code: /** @type {any} */ (error)?.code ?? 0, stdout, stderr })
-    })
-  })
-}
+/** @param {string} program @param {string[]} args */
+const runInspector = (program, args, env = SERVER.env) =>
+  run(NODE_22, [program, ...args], { env, timeout: 30_000 })
 
 /**
  * A folder for the data of the Inspector (connections, logins), and a function that runs `mcpdo` in
@@ -53,22 +43,22 @@ function mcpdoAtHome(t) {
     MCP_INSPECTOR_SECRET_STORE: 'file'
   }
   const mcpdo = async (...args) => {
-    const { code, stdout, stderr } = await run(
+    const { status, stdout, stderr } = await runInspector(
       MCPDO,
       ['--format', 'json', '--config', config, ...args],
       env
     )
-    assert.equal(code, 0, `mcpdo ${args.join(' ')}: ${stderr || stdout}`)
+    assert.equal(status, 0, `mcpdo ${args.join(' ')}: ${stderr || stdout}`)
     return JSON.parse(stdout)
   }
   t.after(async () => {
     const { pid } = JSON.parse(
-      (await run(MCPDO, ['--format', 'json', 'daemon', 'status'], env)).stdout || '{}'
+      (await runInspector(MCPDO, ['--format', 'json', 'daemon', 'status'], env)).stdout || '{}'
     )
     const daemon = readProcess(pid)
     assert.ok(daemon, 'the daemon of mcpdo runs')
     const all = [...descendants(pid), daemon]
-    await run(MCPDO, ['daemon', 'stop'], env)
+    await runInspector(MCPDO, ['daemon', 'stop'], env)
     await awaitProcessesEnded(all).finally(() => rmSync(home, { recursive: true, force: true }))
   })
   return mcpdo
@@ -98,7 +88,7 @@ describe('the MCP Inspector', { skip: process.platform === 'win32' }, () => {
     ]
   ])) {
     test(`finds no error in ${method}`, { timeout: 60_000 }, async () => {
-      const { code, stdout, stderr } = await run(CLI, [
+      const { status, stdout, stderr } = await runInspector(CLI, [
         '--cli',
         SERVER.command,
         ...SERVER.args,
@@ -106,7 +96,7 @@ describe('the MCP Inspector', { skip: process.platform === 'win32' }, () => {
         method,
         ...args
       ])
-      assert.equal(code, 0, stderr)
+      assert.equal(status, 0, stderr)
       assert.ok(found(JSON.parse(stdout)), stdout)
     })
   }
@@ -121,13 +111,13 @@ describe('the MCP Inspector', { skip: process.platform === 'win32' }, () => {
       '--tool-arg',
       `url=${site.url('/form')}`
     ]
-    const { code, stdout, stderr } = await run(CLI, [
+    const { status, stdout, stderr } = await runInspector(CLI, [
       '--cli',
       SERVER.command,
       ...SERVER.args,
       ...call
     ])
-    assert.equal(code, 0, stderr)
+    assert.equal(status, 0, stderr)
     assert.equal(JSON.parse(stdout).structuredContent.title, 'Form')
   })
 

@@ -1,7 +1,6 @@
 // The main task, which every client completes: create a session, fill in and submit a form, close
 // the session.
 import assert from 'node:assert/strict'
-import { fileURLToPath } from 'node:url'
 import { BROWSER_ARGUMENTS, cleanEnvironment } from '../support/browser.mjs'
 import { BIN } from '../support/server.mjs'
 
@@ -11,8 +10,6 @@ export const SERVER = {
   args: [BIN, ...BROWSER_ARGUMENTS],
   env: cleanEnvironment()
 }
-
-export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 const TOOLS = ['create_session', 'close_session', 'navigate', 'click', 'type', 'snapshot']
 

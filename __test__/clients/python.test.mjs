@@ -6,11 +6,12 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { ROOT } from '../../scripts/run.mjs'
 import { startHttpServer } from '../support/http.mjs'
 import { awaitProcessesEnded, descendants } from '../support/processes.mjs'
 import { startSite } from '../support/site.mjs'
 import { within } from '../support/wait.mjs'
-import { ROOT, SERVER, playBesideTools, playMainJob } from './main-job.mjs'
+import { SERVER, playBesideTools, playMainJob } from './main-job.mjs'
 
 const PROGRAM = fileURLToPath(new URL('python_client.py', import.meta.url))
 

@@ -1,13 +1,13 @@
 // `troupe dashboard` finds all servers of the user, also those over stdio, and shows their
 // sessions.
 import assert from 'node:assert/strict'
-import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { CommandLine } from '../support/command-line.mjs'
-import { Viewer, ask, logIn } from '../support/dashboard.mjs'
-import { startHttpServer } from '../support/http.mjs'
+import { Viewer, logIn } from '../support/dashboard.mjs'
+import { ask, startHttpServer } from '../support/http.mjs'
+import { temporaryFolder } from '../support/record.mjs'
 import { shared } from '../support/scope.mjs'
 import { Server, startServer } from '../support/server.mjs'
 import { Site } from '../support/site.mjs'
@@ -47,8 +47,7 @@ describe(
           onchange="files[0].text().then(({ length }) => (document.title = 'Read ' + length))">
         <button style="position: fixed; inset: 0" onclick="input.click()">Choose</button>`
     })
-    const state = mkdtempSync(join(tmpdir(), 'troupe-state-'))
-    scope.after(() => rmSync(state, { recursive: true, force: true }))
+    const state = temporaryFolder(scope)
     const folder = join(state, 'troupe', 'servers')
     const env = { XDG_STATE_HOME: state }
     /** @type {import('../support/rpc.mjs').RpcClient[]} */

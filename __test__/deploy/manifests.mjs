@@ -4,7 +4,7 @@ import { chmodSync, existsSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
-import { ROOT } from '../support/documents.mjs'
+import { ROOT } from '../../scripts/run.mjs'
 import { temporaryFolder } from '../support/record.mjs'
 import { startServer } from '../support/server.mjs'
 

@@ -7,10 +7,11 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { EXAMPLES_FILE, makeExamples } from '../../scripts/docs/examples.mjs'
+import { ROOT } from '../../scripts/run.mjs'
 import { BROWSER_CONFIG, cleanEnvironment } from '../support/browser.mjs'
 import { CommandLine, NO_NATIVE_CLIENT } from '../support/command-line.mjs'
 import { TOOLS } from '../support/coverage.mjs'
-import { DOCUMENTS, ROOT, codeBlocks, shellCommands } from '../support/documents.mjs'
+import { DOCUMENTS, codeBlocks, shellCommands } from '../support/documents.mjs'
 import { startHttpServer } from '../support/http.mjs'
 import { recordFile, temporaryFolder } from '../support/record.mjs'
 import { run, troupe } from '../support/scripts.mjs'
@@ -225,11 +226,9 @@ describe(
         .split('\n')
       const request = async (/** @type {string} */ command) => {
         const script = `${definition}\n${command}`
-        const { status, stdout, stderr } = await run(
-          'bash',
-          ['-c', script],
-          cleanEnvironment({ TROUPE_AUTH_TOKEN: token })
-        )
+        const { status, stdout, stderr } = await run('bash', ['-c', script], {
+          env: cleanEnvironment({ TROUPE_AUTH_TOKEN: token })
+        })
         assert.equal(status, 0, stderr)
         return JSON.parse(stdout)
       }
@@ -324,7 +323,9 @@ describe('snippets in the documents', { timeout: 120_000 }, () => {
           .replaceAll('https://example.com', site.url('/'))
           .replaceAll('headless: true', `${settings}, headless: true`)
       )
-      const { status, stdout, stderr } = await run(process.execPath, [file], cleanEnvironment({}))
+      const { status, stdout, stderr } = await run(process.execPath, [file], {
+        env: cleanEnvironment({})
+      })
       assert.equal(status, 0, stderr)
       assert.equal(stderr, '')
       assert.match(stdout, /Example|loaded/)

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { DOCUMENTS, ROOT } from '../support/documents.mjs'
+import { ROOT } from '../../scripts/run.mjs'
+import { DOCUMENTS } from '../support/documents.mjs'
 
 /** The folders to which paths in the documents are relative. */
 const FOLDERS = [

@@ -25,11 +25,6 @@ describe('pictures', { timeout: 300_000 }, () => {
 
   const at = (path) => server.ok('navigate', { url: site.url(path) })
   const picture = async (tool, args) => pictureOf(await server.call(tool, args))
-  const refused = async (tool, args) => {
-    const { isError, json } = await server.call(tool, args)
-    assert.equal(isError, true, `${tool} ${JSON.stringify(args)} should fail`)
-    return json
-  }
   const blackBox = (script) => server.ok('evaluate', { script: `box.style.cssText += '${script}'` })
 
   test('screenshot takes the viewport, or the full page, as PNG or JPEG', async () => {
@@ -42,7 +37,7 @@ describe('pictures', { timeout: 300_000 }, () => {
       script: 'document.documentElement.scrollHeight'
     })
     assert.equal(sizeOf(await picture('screenshot', { fullPage: true })).height, value)
-    assert.equal((await refused('screenshot', { quality: 50 })).errorCode, 'INVALID_PARAMETERS')
+    assert.equal((await server.fail('screenshot', { quality: 50 })).errorCode, 'INVALID_PARAMETERS')
   })
 
   test('annotate draws the refs of interactive elements at their positions, in frames too', async () => {
@@ -213,7 +208,7 @@ describe('pictures', { timeout: 300_000 }, () => {
       'etc/passwd',
       '/no/such/file'
     ]) {
-      const { errorCode, details } = await refused('compare_screenshots', { baseline })
+      const { errorCode, details } = await server.fail('compare_screenshots', { baseline })
       assert.deepEqual([errorCode, details.rule], ['BLOCKED_BY_POLICY', 'files'], baseline)
     }
     writeFileSync(join(folder, 'text.png'), 'no picture at all')
@@ -224,7 +219,7 @@ describe('pictures', { timeout: 300_000 }, () => {
       'data:image/png;base64,%%'
     ]) {
       assert.equal(
-        (await refused('compare_screenshots', { baseline })).errorCode,
+        (await server.fail('compare_screenshots', { baseline })).errorCode,
         'INVALID_PARAMETERS',
         baseline
       )
@@ -252,17 +247,17 @@ describe('pictures', { timeout: 300_000 }, () => {
     )
 
     assert.deepEqual(
-      [(await refused('screenshot', { path: 'visual/before.png' })).details.path],
+      [(await server.fail('screenshot', { path: 'visual/before.png' })).details.path],
       [path]
     )
     for (const path of ['a.webp', 'a.tar.gz'])
-      assert.match((await refused('screenshot', { path })).message, /must end in \.png/)
+      assert.match((await server.fail('screenshot', { path })).message, /must end in \.png/)
     assert.match(
-      (await refused('screenshot', { path: 'a.png', type: 'jpeg' })).message,
+      (await server.fail('screenshot', { path: 'a.png', type: 'jpeg' })).message,
       /`type` is another format/
     )
     for (const path of ['../../out.png', '/out.png'])
-      assert.equal((await refused('screenshot', { path })).errorCode, 'BLOCKED_BY_POLICY', path)
+      assert.equal((await server.fail('screenshot', { path })).errorCode, 'BLOCKED_BY_POLICY', path)
     const inBatch = await server.ok('batch', {
       steps: [{ tool: 'screenshot', arguments: { path: 'step.png' } }]
     })
@@ -304,12 +299,12 @@ describe('pictures', { timeout: 300_000 }, () => {
       await server.ok('screenshot', { sessionId, type: 'jpeg' })
     assert.equal(await percentage(refId), 4.167)
     assert.equal(
-      (await refused('compare_screenshots', { sessionId, baseline: uris.at(-1) })).errorCode,
+      (await server.fail('compare_screenshots', { sessionId, baseline: uris.at(-1) })).errorCode,
       'RECORD_NOT_FOUND'
     )
 
     const compared = await server.call('compare_screenshots', { sessionId, baseline: refId })
-    const { errorCode, message } = await refused('compare_screenshots', {
+    const { errorCode, message } = await server.fail('compare_screenshots', {
       sessionId,
       baseline: compared.meta.refId
     })
@@ -317,7 +312,7 @@ describe('pictures', { timeout: 300_000 }, () => {
     assert.match(message, /compare_screenshots.* took no screenshot/)
     assert.equal(
       (
-        await refused('compare_screenshots', {
+        await server.fail('compare_screenshots', {
           sessionId,
           baseline: '0f0e0d0c-0000-4000-8000-000000000000'
         })
@@ -326,7 +321,7 @@ describe('pictures', { timeout: 300_000 }, () => {
     )
     assert.match(
       (
-        await refused('compare_screenshots', {
+        await server.fail('compare_screenshots', {
           sessionId,
           baseline: `playwright:///page/${other}/page-1`
         })
@@ -335,7 +330,7 @@ describe('pictures', { timeout: 300_000 }, () => {
     )
     assert.equal(
       (
-        await refused('compare_screenshots', {
+        await server.fail('compare_screenshots', {
           sessionId,
           baseline: 'playwright:///screenshot/none/page-1/2025-11-27T10:30:00Z'
         })
@@ -364,7 +359,7 @@ describe('pictures', { timeout: 300_000 }, () => {
       join(folder, 'here.pdf')
     )
     // A client that names a file expects to find the PDF there.
-    const { errorCode, details } = await refused('save_pdf', { path: 'sub/report' })
+    const { errorCode, details } = await server.fail('save_pdf', { path: 'sub/report' })
     assert.deepEqual(
       [errorCode, details.path],
       ['INVALID_PARAMETERS', join(folder, 'output', 'sub', 'report.pdf')]
@@ -377,7 +372,7 @@ describe('pictures', { timeout: 300_000 }, () => {
     for (const path of ['../../out.pdf', '/out.pdf', 'etc/out.pdf']) {
       if (!existsSync(join(folder, 'output', 'etc')))
         symlinkSync('/etc', join(folder, 'output', 'etc'))
-      assert.equal((await refused('save_pdf', { path })).errorCode, 'BLOCKED_BY_POLICY', path)
+      assert.equal((await server.fail('save_pdf', { path })).errorCode, 'BLOCKED_BY_POLICY', path)
     }
   })
 })

@@ -15,11 +15,6 @@ describe('reading text', { timeout: 120_000 }, () => {
   })
 
   const at = (path) => server.ok('navigate', { url: site.url(path) })
-  const refused = async (tool, args) => {
-    const { isError, json } = await server.call(tool, args)
-    assert.equal(isError, true, `${tool} ${JSON.stringify(args)} should fail`)
-    return json
-  }
 
   test('get_text reads the page, an element, a shadow root and a frame', async () => {
     await at('/outer')
@@ -78,22 +73,22 @@ describe('reading text', { timeout: 120_000 }, () => {
 
   test('a missing element is an error with suggestions', async () => {
     await at('/outer')
-    const missing = await refused('get_text', { selector: '#linc' })
+    const missing = await server.fail('get_text', { selector: '#linc' })
     assert.equal(missing.errorCode, 'ELEMENT_NOT_FOUND')
     assert.match(missing.details.suggestions[0].description, /Other/)
     for (const selector of ['#inner >>> #nothing', '#nothing >>> #text']) {
       assert.equal(
-        (await refused('get_text', { selector })).errorCode,
+        (await server.fail('get_text', { selector })).errorCode,
         'ELEMENT_NOT_FOUND',
         selector
       )
     }
-    assert.equal((await refused('get_text', { selector: 'p[' })).errorCode, 'INVALID_SELECTOR')
+    assert.equal((await server.fail('get_text', { selector: 'p[' })).errorCode, 'INVALID_SELECTOR')
     assert.equal(
-      (await refused('get_text', { selector: 'h1 >>> p' })).errorCode,
+      (await server.fail('get_text', { selector: 'h1 >>> p' })).errorCode,
       'INVALID_SELECTOR'
     )
-    assert.equal((await refused('get_all_text', {})).errorCode, 'INVALID_PARAMETERS')
+    assert.equal((await server.fail('get_all_text', {})).errorCode, 'INVALID_PARAMETERS')
   })
 
   test('get_all_text reads all matches', async () => {
@@ -128,7 +123,7 @@ describe('reading text', { timeout: 120_000 }, () => {
     const { value } = await server.ok('get_attribute', { selector: '#secret', attribute: 'value' })
     assert.ok(!value.includes('hunter2'))
     assert.equal(
-      (await refused('get_attribute', { selector: '#no', attribute: 'id' })).errorCode,
+      (await server.fail('get_attribute', { selector: '#no', attribute: 'id' })).errorCode,
       'ELEMENT_NOT_FOUND'
     )
   })
@@ -146,7 +141,10 @@ describe('reading text', { timeout: 120_000 }, () => {
     assert.ok(!(await value('#secret')).value.includes('hunter2'))
     await at('/outer')
     assert.deepEqual(await value('#inner >>> #field'), { value: 'framed' })
-    assert.equal((await refused('get_value', { selector: '#no' })).errorCode, 'ELEMENT_NOT_FOUND')
+    assert.equal(
+      (await server.fail('get_value', { selector: '#no' })).errorCode,
+      'ELEMENT_NOT_FOUND'
+    )
   })
 
   test('find searches the page and its frames, and returns refs that work', async () => {
@@ -191,12 +189,12 @@ describe('reading text', { timeout: 120_000 }, () => {
   test('find rejects missing and conflicting arguments and an invalid pattern', async () => {
     for (const args of [{}, { text: 'a', regex: 'b' }, { text: '' }]) {
       assert.equal(
-        (await refused('find', args)).errorCode,
+        (await server.fail('find', args)).errorCode,
         'INVALID_PARAMETERS',
         JSON.stringify(args)
       )
     }
-    assert.match((await refused('find', { regex: '(' })).errorCode, /^INVALID_/)
+    assert.match((await server.fail('find', { regex: '(' })).errorCode, /^INVALID_/)
   })
 
   test('find searches folded elements, and reports the number of matches', async () => {

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startShared } from '../support/scope.mjs'
+import { scriptRoute } from '../support/site.mjs'
 
 const numbers = (count) => Array.from({ length: count }, (_, index) => index + 1)
 
@@ -40,10 +41,7 @@ describe('the changes in the result of an action', { timeout: 60_000 }, () => {
           document.head.append(part)
         }
       </script>`,
-      '/part.js': (_request, response) => {
-        response.setHeader('content-type', 'text/javascript')
-        response.end("setTimeout(() => document.body.append('Version 1'), 150)")
-      },
+      '/part.js': scriptRoute("setTimeout(() => document.body.append('Version 1'), 150)"),
       '/busy': `<title>Busy</title><button id="tab" aria-pressed="false" onclick="open_()">Versions</button><script>
         function open_() {
           tab.setAttribute("aria-pressed", "true")

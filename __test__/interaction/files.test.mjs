@@ -5,10 +5,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, test } from 'node:test'
 import { BROWSER } from '../support/browser.mjs'
+import { renderPage } from '../support/html.mjs'
 import { startShared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { sendHtml } from '../support/site.mjs'
-import { eventRecorderScript, page } from './page.mjs'
+import { eventRecorderScript } from './page.mjs'
 
 const UPLOADS = `<input id="one" type="file" aria-label="One"><input id="several" type="file" multiple aria-label="Several">
   <button id="choose" onclick="one.click()">Choose</button><button id="many" onclick="several.click()">Choose many</button><button id="other">Other</button>
@@ -20,14 +21,17 @@ describe('files', { timeout: 60_000 }, () => {
     args: ['--timeout-action', '300'],
     cwd: folder,
     routes: {
-      '/uploads': page('Uploads', UPLOADS + eventRecorderScript('input change')),
-      '/framed': page('Framed', '<iframe id="frame" src="/uploads"></iframe>'),
+      '/uploads': renderPage('Uploads', UPLOADS + eventRecorderScript('input change')),
+      '/framed': renderPage('Framed', '<iframe id="frame" src="/uploads"></iframe>'),
       '/around': (_request, response) =>
         sendHtml(
           response,
-          page('Around', `<iframe id="frame" src="http://localhost:${site.port}/uploads"></iframe>`)
+          renderPage(
+            'Around',
+            `<iframe id="frame" src="http://localhost:${site.port}/uploads"></iframe>`
+          )
         ),
-      '/pickers': page(
+      '/pickers': renderPage(
         'Pickers',
         ['showOpenFilePicker', 'showSaveFilePicker', 'showDirectoryPicker']
           .map(
@@ -42,40 +46,43 @@ describe('files', { timeout: 60_000 }, () => {
   const [a, b] = ['a.txt', 'b.txt'].map((name) => join(folder, name))
   beforeEach(() => server.ok('navigate', { url: site.url('/uploads') }))
 
-  const value = async (script) => (await server.ok('evaluate', { script })).value
   /** Returns the files of an input as the page sees them. @param {string} id */
   const held = (id) =>
-    value(`Promise.all([...${id}.files].map(async (file) => file.name + ' ' + await file.text()))`)
+    server.evaluate(
+      `Promise.all([...${id}.files].map(async (file) => file.name + ' ' + await file.text()))`
+    )
   const put = (selector, ...files) => server.ok('upload_file', { selector, files })
   const refused = async (args, errorCode, message) => {
-    const { isError, json, text } = await server.call('upload_file', args)
-    assert.ok(isError, text)
-    assert.equal(json.errorCode, errorCode, text)
-    assert.match(json.message, message)
+    const error = await server.fail('upload_file', args)
+    assert.equal(error.errorCode, errorCode, error.message)
+    assert.match(error.message, message)
   }
 
   test('upload_file sets one or several files of an input, by path or name, and removes them', async () => {
     assert.match((await put('#one', a)).message, /^Put files into button "One"/)
     assert.deepEqual(await held('one'), ['a.txt of a.txt'])
-    assert.deepEqual(await value('recorded.splice(0)'), ['input one', 'change one'])
+    assert.deepEqual(await server.evaluate('recorded.splice(0)'), ['input one', 'change one'])
     await put('#several', 'a.txt', b)
     assert.deepEqual(await held('several'), ['a.txt of a.txt', 'b.txt of b.txt'])
-    await value('recorded.splice(0)')
+    await server.evaluate('recorded.splice(0)')
     await put('#one')
     assert.deepEqual(await held('one'), [])
-    assert.deepEqual(await value('recorded'), ['input one', 'change one'])
+    assert.deepEqual(await server.evaluate('recorded'), ['input one', 'change one'])
     await server.ok('navigate', { url: site.url('/framed') })
     await put('#frame >>> #one', a)
-    assert.equal(await value('frame.contentDocument.getElementById("one").files[0].name'), 'a.txt')
+    assert.equal(
+      await server.evaluate('frame.contentDocument.getElementById("one").files[0].name'),
+      'a.txt'
+    )
   })
 
   test('upload_file answers a file chooser, and the click reports the chooser', async () => {
     await put('#choose', b)
     assert.deepEqual(await held('one'), ['b.txt of b.txt'])
     await put('#many', a, b)
-    assert.equal(await value('several.files.length'), 2)
+    assert.equal(await server.evaluate('several.files.length'), 2)
     await put('#choose')
-    assert.equal(await value('one.files.length'), 1)
+    assert.equal(await server.evaluate('one.files.length'), 1)
     assert.deepEqual((await server.ok('click', { selector: '#choose' })).fileChooser, {
       multiple: false
     })

@@ -1,13 +1,15 @@
 // fill, fill_form, select, check, uncheck: the values and events in the page.
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, test } from 'node:test'
 import { BROWSER } from '../support/browser.mjs'
+import { renderPage } from '../support/html.mjs'
+import { temporaryFolder } from '../support/record.mjs'
 import { startShared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
-import { eventRecorderScript, page } from './page.mjs'
+import { refIn } from '../support/snapshots.mjs'
+import { eventRecorderScript } from './page.mjs'
 
 const FIELDS = `<form>
   <input id="name" aria-label="Name" value="old"><textarea id="note" aria-label="Note"></textarea><div id="rich" contenteditable aria-label="Rich">old</div>
@@ -32,23 +34,22 @@ describe('filling forms', { timeout: 60_000 }, () => {
   const { server, site } = startShared({
     args: ['--timeout-action', '150'],
     routes: {
-      '/formatting': page('Formatting', FORMATTING + '<iframe id="framed" src="/short"></iframe>'),
-      '/short': page('Short', '<input id="short" maxlength="4" aria-label="Short">'),
-      '/fields': page('Fields', FIELDS + eventRecorderScript('focus input change keydown click')),
-      '/framed': page(
+      '/formatting': renderPage(
+        'Formatting',
+        FORMATTING + '<iframe id="framed" src="/short"></iframe>'
+      ),
+      '/short': renderPage('Short', '<input id="short" maxlength="4" aria-label="Short">'),
+      '/fields': renderPage(
+        'Fields',
+        FIELDS + eventRecorderScript('focus input change keydown click')
+      ),
+      '/framed': renderPage(
         'Framed',
         '<iframe id="frame" src="/fields" width="900" height="500"></iframe>'
       )
     }
   })
   beforeEach(() => server.ok('navigate', { url: site.url('/fields') }))
-
-  const value = async (script) => (await server.ok('evaluate', { script })).value
-  const refused = async (tool, args) => {
-    const { isError, json, text } = await server.call(tool, args)
-    assert.ok(isError, text)
-    return json
-  }
 
   test('fill sets a value with focus, input and change events, and reports the changes', async () => {
     const { success, message, changes } = await server.ok('fill', {
@@ -59,18 +60,18 @@ describe('filling forms', { timeout: 60_000 }, () => {
     assert.match(message, /^Filled textbox "Name" \[ref=e\d+\]$/)
     assert.match(changes, /~.*textbox "Name".*new/)
     // In Firefox, the window and the document receive the focus when the page appears.
-    const result = await value(
+    const result = await server.evaluate(
       `[document.getElementById('name').value, recorded.filter((event) => !event.endsWith(' '))]`
     )
     assert.deepEqual(result, ['new', ['focus name', 'input name', 'change name']])
   })
 
   test('fill is noticed by a form that reacts only to keys', async () => {
-    await value(
+    await server.evaluate(
       "void document.getElementById('name').addEventListener('keyup', ({ target }) => { document.title = target.value })"
     )
     await server.ok('fill', { selector: '#name', value: 'noticed' })
-    assert.equal(await value('document.title'), 'noticed')
+    assert.equal(await server.evaluate('document.title'), 'noticed')
   })
 
   test('fill supports all types of fields', async () => {
@@ -82,17 +83,17 @@ describe('filling forms', { timeout: 60_000 }, () => {
       ['volume', '7', 'value']
     ]) {
       await server.ok('fill', { selector: `#${id}`, value: given })
-      assert.equal(await value(`document.getElementById('${id}').${property}`), given, id)
+      assert.equal(await server.evaluate(`document.getElementById('${id}').${property}`), given, id)
     }
     await server.ok('fill', { selector: '#name', value: '' })
-    assert.equal(await value('document.getElementById("name").value'), '')
+    assert.equal(await server.evaluate('document.getElementById("name").value'), '')
   })
 
   test('type with clear sets a date, whose keys depend on the language', async () => {
     await server.ok('type', { selector: '#day', text: '2026-12-24', clear: true })
-    assert.equal(await value('day.value'), '2026-12-24')
+    assert.equal(await server.evaluate('day.value'), '2026-12-24')
     await server.ok('type', { selector: '#day', text: '11/21/2026', clear: true })
-    if (BROWSER !== 'webkit') assert.equal(await value('day.value'), '2026-11-21')
+    if (BROWSER !== 'webkit') assert.equal(await server.evaluate('day.value'), '2026-11-21')
   })
 
   test('an entered value that the page has changed is reported', async () => {
@@ -137,8 +138,7 @@ describe('filling forms', { timeout: 60_000 }, () => {
   })
 
   test('a truncated password or secret is reported without its value', async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'troupe-test-forms-'))
-    t.after(() => rmSync(folder, { recursive: true, force: true }))
+    const folder = temporaryFolder(t)
     writeFileSync(join(folder, 'secrets'), 'TOKEN=s3cretvalue\n')
     const own = await startServer(t, ['--secrets', join(folder, 'secrets')])
     await own.ok('navigate', { url: site.url('/formatting') })
@@ -162,10 +162,13 @@ describe('filling forms', { timeout: 60_000 }, () => {
       ['#words', 'not-a-text-field'],
       ['#box', 'not-a-text-field']
     ]) {
-      const { errorCode, details } = await refused('fill', { selector, value: 'x' })
+      const { errorCode, details } = await server.fail('fill', { selector, value: 'x' })
       assert.deepEqual([errorCode, details.reason], ['ELEMENT_NOT_EDITABLE', reason], selector)
     }
-    const { errorCode, message } = await refused('fill', { selector: '#day', value: 'tomorrow' })
+    const { errorCode, message } = await server.fail('fill', {
+      selector: '#day',
+      value: 'tomorrow'
+    })
     assert.equal(errorCode, 'ELEMENT_NOT_EDITABLE')
     assert.match(message, /does not accept `tomorrow`.*\d{4}-\d\d-\d\d/)
   })
@@ -182,17 +185,17 @@ describe('filling forms', { timeout: 60_000 }, () => {
     assert.match(message, /^Filled 5 fields$/)
     assert.match(changes, /Ada/)
     assert.deepEqual(
-      await value(
+      await server.evaluate(
         '[document.getElementById("name").value, count.value, one.value, box.checked, radio1.checked]'
       ),
       ['Ada', '3', 'b', true, true]
     )
     await server.ok('fill_form', { fields: [{ selector: '#box', value: false }] })
-    assert.equal(await value('box.checked'), false)
+    assert.equal(await server.evaluate('box.checked'), false)
   })
 
   test('fill_form reports the failed field and the number of filled fields', async () => {
-    const { errorCode, details } = await refused('fill_form', {
+    const { errorCode, details } = await server.fail('fill_form', {
       fields: [
         { selector: '#name', value: 'Ada' },
         { selector: '#fixed', value: 'x' }
@@ -200,9 +203,9 @@ describe('filling forms', { timeout: 60_000 }, () => {
     })
     assert.equal(errorCode, 'ELEMENT_NOT_EDITABLE')
     assert.deepEqual([details.field, details.filled], ['#fixed', 1])
-    assert.equal(await value('document.getElementById("name").value'), 'Ada')
+    assert.equal(await server.evaluate('document.getElementById("name").value'), 'Ada')
     assert.equal(
-      (await refused('fill_form', { fields: [{ selector: '#name' }] })).errorCode,
+      (await server.fail('fill_form', { fields: [{ selector: '#name' }] })).errorCode,
       'INVALID_PARAMETERS'
     )
   })
@@ -211,22 +214,22 @@ describe('filling forms', { timeout: 60_000 }, () => {
     const { message } = await server.ok('select', { selector: '#one', value: 'b' })
     assert.match(message, /^Chose in combobox "One"/)
     assert.deepEqual(
-      await value('[one.value, recorded.filter((each) => /input|change/.test(each))]'),
+      await server.evaluate('[one.value, recorded.filter((each) => /input|change/.test(each))]'),
       ['b', ['input one', 'change one']]
     )
     await server.ok('select', { selector: '#one', value: 'Alpha' })
-    assert.equal(await value('one.value'), 'a')
+    assert.equal(await server.evaluate('one.value'), 'a')
     await server.ok('select', { selector: '#several', value: ['x', 'z'] })
-    assert.deepEqual(await value('[...several.selectedOptions].map(({ value }) => value)'), [
-      'x',
-      'z'
-    ])
+    assert.deepEqual(
+      await server.evaluate('[...several.selectedOptions].map(({ value }) => value)'),
+      ['x', 'z']
+    )
     for (const [selector, wanted, errorCode, message] of /** @type {const} */ ([
       ['#one', 'Delta', 'ELEMENT_NOT_FOUND', /Alpha, Beta/],
       ['#one', 'Gamma', 'ELEMENT_NOT_EDITABLE', /disabled/],
       ['#name', 'x', 'ELEMENT_NOT_EDITABLE', /not a select element/]
     ])) {
-      const error = await refused('select', { selector, value: wanted })
+      const error = await server.fail('select', { selector, value: wanted })
       assert.equal(error.errorCode, errorCode)
       assert.match(error.message, message)
     }
@@ -234,13 +237,18 @@ describe('filling forms', { timeout: 60_000 }, () => {
 
   test('check and uncheck click only if necessary: checkboxes, switches, radio buttons', async () => {
     const checked = () =>
-      value('[box.checked, document.getElementById("switch").ariaChecked, radio1.checked]')
+      server.evaluate(
+        '[box.checked, document.getElementById("switch").ariaChecked, radio1.checked]'
+      )
     for (const selector of ['#box', '#switch', '#radio1']) {
       assert.match((await server.ok('check', { selector, timeout: 1000 })).message, /^Checked /)
       await server.ok('check', { selector })
     }
     assert.deepEqual(await checked(), [true, 'true', true])
-    assert.equal(await value('recorded.filter((each) => each.startsWith("click")).length'), 3)
+    assert.equal(
+      await server.evaluate('recorded.filter((each) => each.startsWith("click")).length'),
+      3
+    )
     for (const selector of ['#box', '#switch'])
       await server.ok('uncheck', { selector, timeout: 1000 })
     assert.deepEqual(await checked(), [false, 'false', true])
@@ -254,7 +262,7 @@ describe('filling forms', { timeout: 60_000 }, () => {
       ['check', '#off', 'ELEMENT_NOT_CLICKABLE', /is disabled/],
       ['uncheck', '#words', 'ELEMENT_NOT_CLICKABLE', /neither checked nor unchecked/]
     ])) {
-      const error = await refused(tool, { selector })
+      const error = await server.fail(tool, { selector })
       assert.equal(error.errorCode, code, `${tool} ${selector}: ${error.message}`)
       assert.match(error.message, message)
     }
@@ -263,11 +271,10 @@ describe('filling forms', { timeout: 60_000 }, () => {
   for (const mode of ['open', 'closed']) {
     test(`fill and check work in ${mode} shadow roots`, async () => {
       const text = await server.ok('snapshot')
-      const ref = (name) => new RegExp(`"${name}".*?\\[ref=(\\w+)\\]`).exec(text)?.[1]
-      await server.ok('fill', { selector: ref(`In ${mode}`), value: mode })
-      await server.ok('check', { selector: ref(`Box in ${mode}`) })
+      await server.ok('fill', { selector: refIn(text, new RegExp(`"In ${mode}"`)), value: mode })
+      await server.ok('check', { selector: refIn(text, new RegExp(`"Box in ${mode}"`)) })
       assert.deepEqual(
-        await value(
+        await server.evaluate(
           `[...${mode}Root.querySelectorAll('input')].map((input) => input.type === 'checkbox' ? input.checked : input.value)`
         ),
         [mode, true]
@@ -283,7 +290,7 @@ describe('filling forms', { timeout: 60_000 }, () => {
     await server.ok('uncheck', { selector: '#frame >>> #box' })
     await server.ok('fill_form', { fields: [{ selector: '#frame >>> #note', value: 'framed' }] })
     assert.deepEqual(
-      await value(
+      await server.evaluate(
         '((frame) => [frame.getElementById("name").value, frame.getElementById("one").value, frame.getElementById("box").checked, frame.getElementById("note").value])(frame.contentDocument)'
       ),
       ['framed', 'b', false, 'framed']

@@ -1,9 +1,9 @@
 // Actions on elements in iframes: frames that are scrolled to, transformed, covered or moving.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { renderPage } from '../support/html.mjs'
 import { startShared } from '../support/scope.mjs'
 import { sendHtml } from '../support/site.mjs'
-import { page } from './page.mjs'
 
 /** A document whose elements record trusted pointer events. */
 const INNER = `<style>body { margin: 0 } #go { position: absolute; left: 180px; top: 120px; width: 60px; height: 24px } #name { position: absolute; left: 20px; top: 40px }
@@ -40,18 +40,18 @@ const COVER = '<div id="cover" style="position:fixed;inset:0;background:#eee8">P
 
 describe('elements in frames', { timeout: 120_000 }, () => {
   const routes = {
-    '/inner': page('Inner', INNER),
+    '/inner': renderPage('Inner', INNER),
     // The frame is as tall as its content: the element is far below, but the frame itself does not
     // scroll.
-    '/tall-inner': page(
+    '/tall-inner': renderPage(
       'Tall',
       `${INNER}<style>#go { top: 2800px }</style><div style="height:3000px"></div>`
     ),
-    '/tall': page(
+    '/tall': renderPage(
       'Around',
       '<h1>Tall</h1><iframe id="frame" src="/tall-inner" style="width:600px;height:3000px"></iframe>'
     ),
-    '/nested': page(
+    '/nested': renderPage(
       'Nested',
       '<div style="height:1500px"></div><div style="transform:scale(.8) rotate(8deg)"><iframe id="outer" src="/middle" style="width:700px;height:2500px;border:4px solid"></iframe></div>'
     ),
@@ -59,32 +59,32 @@ describe('elements in frames', { timeout: 120_000 }, () => {
       const other = `http://localhost:${request.headers.host.split(':')[1]}/inner`
       sendHtml(
         response,
-        page(
+        renderPage(
           'Middle',
           `<div style="height:1900px"></div><div style="transform:scale(1.2);width:300px"><iframe id="frame" src="${other}" style="width:300px;height:200px"></iframe></div>`
         )
       )
     },
-    '/covered': page(
+    '/covered': renderPage(
       'Covered',
       `<iframe ${FRAME}"></iframe>${COVER}<script>
       if (location.search) setTimeout(() => cover.remove(), 600)
     </script>`
     ),
     // The cover appears with the pointer, after the check of the element.
-    '/covering': page(
+    '/covering': renderPage(
       'Covering',
       `<iframe ${FRAME}"></iframe>${COVER.replace('id="cover"', '$& hidden')}<script>
       onmessage = ({ data }) => { window.got = data }
       addEventListener('mouseover', () => { cover.hidden = false; setTimeout(() => cover.remove(), 400) }, { once: true })
     </script>`
     ),
-    '/moving': page(
+    '/moving': renderPage(
       'Moving',
       `<style>@keyframes move { from { transform: translateX(0) } to { transform: translateX(400px) } }</style>
       <iframe ${FRAME};animation:move 500ms linear both"></iframe>`
     ),
-    '/drags': page(
+    '/drags': renderPage(
       'Drags',
       `<style>body { margin: 0 } #card { position: absolute; left: 10px; top: 10px; width: 60px; height: 30px; background: #ccc } #place { position: absolute; left: 160px; top: 100px; width: 100px; height: 60px; background: #eee }</style>
       <div id="card">Card</div><div id="place">Place</div><script>
@@ -93,23 +93,22 @@ describe('elements in frames', { timeout: 120_000 }, () => {
         addEventListener('pointerup', ({ clientX, clientY }) => { if (held && document.elementFromPoint(clientX, clientY) === place) place.textContent = 'Got it' })
       </script>`
     ),
-    '/scaled-drags': page(
+    '/scaled-drags': renderPage(
       'Scaled',
       '<iframe id="frame" src="/drags" style="width:300px;height:200px;margin:80px;transform:scale(.7) rotate(15deg)"></iframe>'
     )
   }
   for (const [index, body] of Object.values(LAYOUTS).entries())
-    routes[`/layout/${index}`] = page('Layout', body)
+    routes[`/layout/${index}`] = renderPage('Layout', body)
   const { server, site } = startShared({ args: ['--timeout-action', '4000'], routes })
 
   const at = (path) => server.ok('navigate', { url: site.url(path) })
-  const value = async (script) => (await server.ok('evaluate', { script })).value
   const INNER_FRAME = 'document.querySelector("iframe") ?? host.shadowRoot.querySelector("iframe")'
 
   for (const [index, title] of Object.keys(LAYOUTS).entries()) {
     test(`in a frame ${title} are clicked, hovered over, checked and filled`, async () => {
       await at(`/layout/${index}`)
-      const got = () => value(`(${INNER_FRAME}).contentWindow.got.splice(0)`)
+      const got = () => server.evaluate(`(${INNER_FRAME}).contentWindow.got.splice(0)`)
       await server.ok('hover', { selector: '#frame >>> #go' })
       const [over] = await got()
       assert.match(over ?? 'nothing', /^mouseover /, title)
@@ -123,7 +122,7 @@ describe('elements in frames', { timeout: 120_000 }, () => {
       await server.ok('fill', { selector: '#frame >>> #name', value: 'new' })
       const entered =
         "(({ contentDocument: inner }) => [inner.getElementById('box').checked, inner.getElementById('name').value])"
-      assert.deepEqual(await value(`${entered}(${INNER_FRAME})`), [true, 'new'])
+      assert.deepEqual(await server.evaluate(`${entered}(${INNER_FRAME})`), [true, 'new'])
     })
   }
 
@@ -131,7 +130,7 @@ describe('elements in frames', { timeout: 120_000 }, () => {
     await at('/tall')
     const { changes } = await server.ok('click', { selector: '#frame >>> #go' })
     assert.match(changes, /button "Gone"/)
-    assert.ok((await value('scrollY')) > 1500)
+    assert.ok((await server.evaluate('scrollY')) > 1500)
   })
 
   test('of nested frames, cross-site too, are clicked if all frames are transformed and scrolled', async () => {
@@ -172,7 +171,9 @@ describe('elements in frames', { timeout: 120_000 }, () => {
   test('have boxes and screenshots at their rendered position', async () => {
     await at('/layout/3')
     const { box } = await server.ok('find_element', { selector: '#frame >>> #go' })
-    const frame = await value('(({ left, top }) => [left, top])(frame.getBoundingClientRect())')
+    const frame = await server.evaluate(
+      '(({ left, top }) => [left, top])(frame.getBoundingClientRect())'
+    )
     const expected = [frame[0] + 1.7 * (18 + 180), frame[1] + 1.7 * (18 + 120), 1.7 * 60, 1.7 * 24]
     for (const [name, number] of ['x', 'y', 'width', 'height'].map((name, index) => [
       name,
@@ -196,6 +197,9 @@ describe('elements in frames', { timeout: 120_000 }, () => {
   test('are dragged onto each other in a transformed frame', async () => {
     await at('/scaled-drags')
     await server.ok('drag_and_drop', { source: '#frame >>> #card', target: '#frame >>> #place' })
-    assert.equal(await value('frame.contentDocument.getElementById("place").textContent'), 'Got it')
+    assert.equal(
+      await server.evaluate('frame.contentDocument.getElementById("place").textContent'),
+      'Got it'
+    )
   })
 })

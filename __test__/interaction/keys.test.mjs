@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
 import { BROWSER } from '../support/browser.mjs'
+import { renderPage } from '../support/html.mjs'
 import { startShared } from '../support/scope.mjs'
-import { page } from './page.mjs'
 
-const KEYS = page(
+const KEYS = renderPage(
   'Keys',
   `<input id="field" aria-label="Field" value="some words" autofocus><textarea id="note" aria-label="Note"></textarea><button id="next">Next</button>
   <iframe id="frame" srcdoc="<input id=inner autofocus>"></iframe>
@@ -74,9 +74,8 @@ describe('keys', { timeout: 60_000 }, () => {
     await server.ok('evaluate', { script: 'field.focus(), field.select()' })
   })
 
-  const value = async (script) => (await server.ok('evaluate', { script })).value
   /** @returns {Promise<any[]>} */
-  const recorded = () => value('recorded.splice(0)')
+  const recorded = () => server.evaluate('recorded.splice(0)')
 
   test('press dispatches the events of each key', async () => {
     for (const [name, expected] of PRESSED.filter(
@@ -114,7 +113,7 @@ describe('keys', { timeout: 60_000 }, () => {
       (await recorded()).map(({ type }) => type),
       ['keydown', 'keypress', 'beforeinput', 'input', 'keyup']
     )
-    assert.equal(await value('field.value'), 'x')
+    assert.equal(await server.evaluate('field.value'), 'x')
     await server.ok('press', { key: 'Control+b' })
     assert.deepEqual(
       (await recorded()).map(({ type, key, held }) => [type, key, held]),
@@ -125,11 +124,12 @@ describe('keys', { timeout: 60_000 }, () => {
         ['keyup', 'Control', '']
       ]
     )
-    assert.equal(await value('field.value'), 'x')
+    assert.equal(await server.evaluate('field.value'), 'x')
   })
 
   test('shortcuts select, copy, cut, paste and undo', async () => {
-    const selected = () => value('field.value.slice(field.selectionStart, field.selectionEnd)')
+    const selected = () =>
+      server.evaluate('field.value.slice(field.selectionStart, field.selectionEnd)')
     await server.ok('press', { key: 'End' })
     for (const [key, expected] of [
       ['Control+A', 'some words'],
@@ -144,12 +144,12 @@ describe('keys', { timeout: 60_000 }, () => {
       assert.equal(await selected(), expected, key)
     }
     await server.ok('press', { key: 'x', modifiers: ['Control'] })
-    assert.equal(await value('field.value'), 'some ')
+    assert.equal(await server.evaluate('field.value'), 'some ')
     await server.ok('press', { key: 'Control+V' })
     await server.ok('press', { key: 'v', modifiers: ['ControlOrMeta'] })
-    assert.equal(await value('field.value'), 'some wordswords')
+    assert.equal(await server.evaluate('field.value'), 'some wordswords')
     await server.ok('press', { key: 'Control+Z' })
-    assert.equal(await value('field.value'), 'some words')
+    assert.equal(await server.evaluate('field.value'), 'some words')
   })
 
   test('`modifiers` are held around the key, alone and combined', async () => {
@@ -170,21 +170,21 @@ describe('keys', { timeout: 60_000 }, () => {
   })
 
   test('Tab moves the focus, Enter and Space activate the focused element', async () => {
-    await value('next.onclick = () => { next.textContent += "!" }')
+    await server.evaluate('next.onclick = () => { next.textContent += "!" }')
     await server.ok('press', { key: 'Tab' })
     await server.ok('press', { key: 'Tab' })
-    assert.equal(await value('document.activeElement.id'), 'next')
+    assert.equal(await server.evaluate('document.activeElement.id'), 'next')
     await server.ok('press', { key: 'Enter' })
     const { changes } = await server.ok('press', { key: 'Space' })
     assert.match(changes, /Next!!/)
     await server.ok('press', { key: 'Shift+Tab' })
-    assert.equal(await value('document.activeElement.id'), 'note')
+    assert.equal(await server.evaluate('document.activeElement.id'), 'note')
   })
 
   test('press acts on the focused element, in frames too', async () => {
     await server.ok('click', { selector: '#frame >>> #inner' })
     await server.ok('press', { key: 'z' })
-    assert.equal(await value('frame.contentDocument.getElementById("inner").value'), 'z')
+    assert.equal(await server.evaluate('frame.contentDocument.getElementById("inner").value'), 'z')
   })
 
   test('an unknown key is rejected with examples', async () => {
@@ -213,6 +213,6 @@ describe('keys', { timeout: 60_000 }, () => {
         'input insertText'
       ]
     )
-    assert.equal(await value('note.value'), 'aB\n!')
+    assert.equal(await server.evaluate('note.value'), 'aB\n!')
   })
 })

@@ -5,7 +5,3 @@ export const eventRecorderScript = (types) => `<script>
   window.recorded = []
   for (const type of '${types}'.split(' ')) addEventListener(type, (event) => recorded.push(type + ' ' + (event.target.id ?? '')), true)
 </script>`
-
-/** @param {string} title @param {string} body */
-export const page = (title, body) =>
-  `<!doctype html><html lang="en"><meta charset="utf-8"><title>${title}</title><link rel="icon" href="data:,"><body>${body}`

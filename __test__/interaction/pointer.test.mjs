@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { BROWSER } from '../support/browser.mjs'
+import { renderPage } from '../support/html.mjs'
 import { startShared } from '../support/scope.mjs'
 import { until } from '../support/wait.mjs'
-import { eventRecorderScript, page } from './page.mjs'
+import { eventRecorderScript } from './page.mjs'
 
 const HOVER = `<style>#menu:hover #items { display: block } #menu { position: relative } #items { display: none; position: absolute; left: 150px; top: 0 }</style>
   <div id="menu" style="width:120px">Menu<div id="items"><button id="item">Item</button></div></div>
@@ -46,34 +47,34 @@ describe('the pointer', { timeout: 180_000 }, () => {
   const { server, site } = startShared({
     args: ['--timeout-action', '1000'],
     routes: {
-      '/hover': page('Hover', HOVER + eventRecorderScript('mousemove mouseover click')),
-      '/long': page('Long', LONG),
-      '/drags': page(
+      '/hover': renderPage('Hover', HOVER + eventRecorderScript('mousemove mouseover click')),
+      '/long': renderPage('Long', LONG),
+      '/drags': renderPage(
         'Drags',
         DRAGS + eventRecorderScript('dragstart dragover drop dragend pointerdown pointerup')
       ),
-      '/held': page(
+      '/held': renderPage(
         'Held',
         `<a id="link" href="/form">Link</a><button id="go">Go</button>${eventRecorderScript('click auxclick')}<script>
         window.held = []
         addEventListener('click', ({ altKey, ctrlKey, metaKey, shiftKey }) => held.push({ altKey, ctrlKey, metaKey, shiftKey }))
       </script>`
       ),
-      '/in/hover': page(
+      '/in/hover': renderPage(
         'Frame',
         '<iframe id="frame" src="/hover" width="500" height="400"></iframe>'
       ),
-      '/covering': page(
+      '/covering': renderPage(
         'Covering',
         COVERING + eventRecorderScript('pointerdown mousedown pointerup mouseup click')
       ),
-      '/replacing': page(
+      '/replacing': renderPage(
         'Replacing',
         `<p id="holder"><button>Go</button></p>${eventRecorderScript('click')}<script>
         addEventListener('pointermove', () => { holder.innerHTML = '<button>Another</button>' }, { once: true })
       </script>`
       ),
-      '/refusing': page(
+      '/refusing': renderPage(
         'Refusing',
         `<button id="go">Go</button> <output id="result"></output><script>
         go.onpointerdown = (event) => event.preventDefault()
@@ -81,7 +82,7 @@ describe('the pointer', { timeout: 180_000 }, () => {
       </script>`
       ),
       // When the pointer first enters the button, a frame covers it and receives the click.
-      '/taking': page(
+      '/taking': renderPage(
         'Taking',
         `<div style="position:relative;width:200px;height:40px"><button id="go">Go</button><div id="over"></div></div><script>
         go.addEventListener('pointermove', () => {
@@ -93,12 +94,12 @@ describe('the pointer', { timeout: 180_000 }, () => {
         response
           .setHeader('content-type', 'text/html')
           .end(`<iframe id="frame" src="/covering${search}" width="500" height="400"></iframe>`),
-      '/in/drags': page(
+      '/in/drags': renderPage(
         'Frame',
         '<iframe id="frame" src="/drags" width="500" height="400"></iframe>'
       ),
       // Pressing a card removes the drop target, so that a drag cannot end.
-      '/vanishing': page(
+      '/vanishing': renderPage(
         'Vanishing',
         DRAGS.replace('let held', 'window.held') +
           eventRecorderScript('dragend pointerdown pointerup') +
@@ -122,16 +123,17 @@ describe('the pointer', { timeout: 180_000 }, () => {
           .setHeader('content-type', 'text/html')
           .end(`<iframe id="frame" src="/vanishing${search}" width="500" height="400"></iframe>`),
       '/pressed': 'Pressed',
-      '/in/long': page('Frame', '<iframe id="frame" src="/long" width="500" height="400"></iframe>')
+      '/in/long': renderPage(
+        'Frame',
+        '<iframe id="frame" src="/long" width="500" height="400"></iframe>'
+      )
     }
   })
 
   const at = (path) => server.ok('navigate', { url: site.url(path) })
-  const value = async (script) => (await server.ok('evaluate', { script })).value
   const refused = async (tool, args, errorCode, reason) => {
-    const { isError, json, text } = await server.call(tool, args)
-    assert.ok(isError, text)
-    assert.deepEqual([json.errorCode, json.details.reason], [errorCode, reason], text)
+    const error = await server.fail(tool, args)
+    assert.deepEqual([error.errorCode, error.details.reason], [errorCode, reason], error.message)
   }
 
   test('hover opens a menu, and reports it with refs', async () => {
@@ -142,12 +144,15 @@ describe('the pointer', { timeout: 180_000 }, () => {
     assert.ok(ref, changes)
     await server.ok('click', { selector: ref })
     await server.ok('hover', { selector: '#tip' })
-    assert.equal(await value('out.textContent'), 'entered')
+    assert.equal(await server.evaluate('out.textContent'), 'entered')
     await server.ok('hover', { selector: '#menu' })
-    assert.equal(await value('out.textContent'), 'left')
+    assert.equal(await server.evaluate('out.textContent'), 'left')
     await at('/in/hover')
     await server.ok('hover', { selector: '#frame >>> #tip' })
-    assert.equal(await value('frame.contentDocument.getElementById("out").textContent'), 'entered')
+    assert.equal(
+      await server.evaluate('frame.contentDocument.getElementById("out").textContent'),
+      'entered'
+    )
   })
 
   test('hover reports elements that it cannot reach', async () => {
@@ -188,7 +193,7 @@ describe('the pointer', { timeout: 180_000 }, () => {
         await at(path)
         const { json, text } = await server.call(tool, { selector: `${into}#${id}` })
         assert.equal(json.success, true, text)
-        const recorded = await value(`${scope}.recorded`)
+        const recorded = await server.evaluate(`${scope}.recorded`)
         assert.deepEqual(
           recorded,
           presses.map((type) => `${type} ${id}`),
@@ -211,10 +216,10 @@ describe('the pointer', { timeout: 180_000 }, () => {
         path
       )
       assert.match(json.message, /waited 300 ms/)
-      assert.deepEqual(await value(`${scope}.recorded`), [], path)
+      assert.deepEqual(await server.evaluate(`${scope}.recorded`), [], path)
       // With `force`, the click hits the element at the point.
       await server.ok('click', { selector: `${into}#go`, force: true })
-      assert.ok((await value(`${scope}.recorded`)).includes('click cover'), path)
+      assert.ok((await server.evaluate(`${scope}.recorded`)).includes('click cover'), path)
     }
   })
 
@@ -222,15 +227,15 @@ describe('the pointer', { timeout: 180_000 }, () => {
     await at('/replacing')
     const [, ref] = /\[ref=(e\d+)\]/.exec(await server.ok('find', { text: 'Go' })) ?? []
     await refused('click', { selector: ref }, 'ELEMENT_NOT_FOUND', 'stale')
-    assert.deepEqual(await value('recorded'), [])
+    assert.deepEqual(await server.evaluate('recorded'), [])
     await at('/replacing')
     await server.ok('click', { selector: 'button' })
-    assert.deepEqual(await value('recorded'), ['click '])
+    assert.deepEqual(await server.evaluate('recorded'), ['click '])
   })
 
   test('scroll moves in each direction, and reports the offsets', async () => {
     await at('/long')
-    const place = () => value('[scrollX, scrollY]')
+    const place = () => server.evaluate('[scrollX, scrollY]')
     assert.match(
       (await server.ok('scroll', { y: 500 })).message,
       /^Scrolled the page to 0, 500 of \d+, \d+$/
@@ -242,24 +247,29 @@ describe('the pointer', { timeout: 180_000 }, () => {
     await server.ok('scroll', { y: 1e6 })
     assert.equal(
       (await place())[1],
-      await value('document.documentElement.scrollHeight - document.documentElement.clientHeight')
+      await server.evaluate(
+        'document.documentElement.scrollHeight - document.documentElement.clientHeight'
+      )
     )
   })
 
   test('scroll moves a scroll container, or scrolls an element into view, in frames too', async () => {
     await at('/long')
     await server.ok('scroll', { selector: '#box', x: 50, y: 120 })
-    assert.deepEqual(await value('[box.scrollLeft, box.scrollTop, scrollY]'), [50, 120, 0])
+    assert.deepEqual(
+      await server.evaluate('[box.scrollLeft, box.scrollTop, scrollY]'),
+      [50, 120, 0]
+    )
     const inView =
       '((box) => box.top >= 0 && box.bottom <= innerHeight)(below.getBoundingClientRect())'
-    assert.equal(await value(inView), false)
+    assert.equal(await server.evaluate(inView), false)
     await server.ok('scroll', { selector: '#below' })
-    assert.equal(await value(inView), true)
+    assert.equal(await server.evaluate(inView), true)
     await at('/in/long')
     await server.ok('scroll', { selector: '#frame >>> #box', y: 70 })
-    assert.equal(await value('frame.contentDocument.getElementById("box").scrollTop'), 70)
+    assert.equal(await server.evaluate('frame.contentDocument.getElementById("box").scrollTop'), 70)
     await server.ok('scroll', { selector: '#frame >>> #below' })
-    assert.ok((await value('frame.contentWindow.scrollY')) > 1000)
+    assert.ok((await server.evaluate('frame.contentWindow.scrollY')) > 1000)
     await refused('scroll', {}, 'INVALID_PARAMETERS', 'MISSING_PARAMETER')
   })
 
@@ -269,7 +279,7 @@ describe('the pointer', { timeout: 180_000 }, () => {
       ['/in/drags', '#frame >>> ']
     ]) {
       const inside = frame ? 'frame.contentWindow' : 'window'
-      const text = () => value(`${inside}.document.getElementById('target').textContent`)
+      const text = () => server.evaluate(`${inside}.document.getElementById('target').textContent`)
       await at(path)
       const { message, changes } = await server.ok('drag_and_drop', {
         source: `${frame}#html`,
@@ -279,7 +289,7 @@ describe('the pointer', { timeout: 180_000 }, () => {
       assert.match(message, /^Dragged .* onto /)
       assert.match(changes, /Got from html/)
       assert.equal(await text(), 'Got from html', path)
-      const recorded = await value(`[...new Set(${inside}.recorded.splice(0))]`)
+      const recorded = await server.evaluate(`[...new Set(${inside}.recorded.splice(0))]`)
       for (const event of [
         'pointerdown html',
         'dragstart html',
@@ -342,16 +352,16 @@ describe('the pointer', { timeout: 180_000 }, () => {
           }
           await until(
             () =>
-              value(
+              server.evaluate(
                 `${inside}.recorded.some((event) => event.startsWith('pointerup') || event.startsWith('dragend'))`
               ),
             `the release of ${what}`
           )
-          assert.equal(await value(`${inside}.held`), false, what)
-          await value(`${inside}.restore()`)
+          assert.equal(await server.evaluate(`${inside}.held`), false, what)
+          await server.evaluate(`${inside}.restore()`)
           await server.ok('drag_and_drop', { ...drag, timeout: 2000 })
           assert.match(
-            await value(`${inside}.document.getElementById('target').textContent`),
+            await server.evaluate(`${inside}.document.getElementById('target').textContent`),
             /^Got/,
             what
           )
@@ -371,7 +381,7 @@ describe('the pointer', { timeout: 180_000 }, () => {
     ]) {
       await server.ok('click', { selector: '#go', modifiers: [modifier], button: 'left' })
       const none = { altKey: false, ctrlKey: false, metaKey: false, shiftKey: false }
-      assert.deepEqual(await value('held.pop()'), { ...none, [key]: true }, modifier)
+      assert.deepEqual(await server.evaluate('held.pop()'), { ...none, [key]: true }, modifier)
     }
   })
 
@@ -391,6 +401,6 @@ describe('the pointer', { timeout: 180_000 }, () => {
       await server.ok('wait_for_load', { pageId })
       assert.match(await server.ok('snapshot', { pageId }), /Send/)
     }
-    assert.equal(await value('document.title'), 'Held')
+    assert.equal(await server.evaluate('document.title'), 'Held')
   })
 })

@@ -54,8 +54,8 @@ describe('positions', { timeout: 60_000 }, () => {
     await server.ok('navigate', { sessionId, url: site.url(path) })
     return {
       ok: (tool, args) => server.ok(tool, { sessionId, ...args }),
-      refused: async (tool, args) => (await server.call(tool, { sessionId, ...args })).json,
-      value: async (script) => (await server.ok('evaluate', { sessionId, script })).value
+      fail: (tool, args) => server.fail(tool, { sessionId, ...args }),
+      evaluate: (script) => server.evaluate(script, { sessionId })
     }
   }
 
@@ -63,36 +63,36 @@ describe('positions', { timeout: 60_000 }, () => {
     const page = await at('/canvas')
     const clicked = await page.ok('click', { selector: '#canvas', position: { x: 20, y: 30 } })
     assert.match(clicked.message, /^Clicked .*canvas.* at 20, 30$/)
-    assert.equal(await page.value('out.textContent'), 'click 20, 30')
+    assert.equal(await page.evaluate('out.textContent'), 'click 20, 30')
     const pointed = await page.ok('click', { position: { x: 100, y: 90 } })
     assert.match(pointed.message, /^Clicked .*canvas.* at 100, 90 in the viewport$/)
-    assert.equal(await page.value('out.textContent'), 'click 100, 50')
+    assert.equal(await page.evaluate('out.textContent'), 'click 100, 50')
     await page.ok('hover', { selector: '#canvas', position: { x: 7, y: 8 } })
-    assert.equal(await page.value('out.textContent'), 'mousemove 7, 8')
+    assert.equal(await page.evaluate('out.textContent'), 'mousemove 7, 8')
   })
 
   test('a position of an element that is larger than the viewport is scrolled into view', async () => {
     const page = await at('/large')
     await page.ok('click', { selector: '#map', position: { x: 50, y: 2500 } })
-    assert.equal(await page.value('document.title'), 'at 50, 2500')
+    assert.equal(await page.evaluate('document.title'), 'at 50, 2500')
   })
 
   test('a position outside of its element or of the viewport is rejected, and a missing one too', async () => {
     const page = await at('/canvas')
-    const outside = await page.refused('click', {
+    const outside = await page.fail('click', {
       selector: '#canvas',
       position: { x: 20, y: 300 }
     })
     assert.equal(outside.errorCode, 'ELEMENT_NOT_CLICKABLE')
     assert.match(outside.message, /is 300×200 px: the position 20, 300 is outside of it/)
-    const beyond = await page.refused('click', { position: { x: 20, y: 9000 } })
+    const beyond = await page.fail('click', { position: { x: 20, y: 9000 } })
     assert.equal(beyond.errorCode, 'INVALID_PARAMETERS')
     assert.match(
       beyond.message,
       /the position 20, 9000 is outside of the viewport, which is \d+×\d+ px/
     )
     for (const tool of ['click', 'hover', 'drag_and_drop']) {
-      const { errorCode, details } = await page.refused(tool, {})
+      const { errorCode, details } = await page.fail(tool, {})
       assert.deepEqual(
         [errorCode, details.reason],
         ['INVALID_PARAMETERS', 'MISSING_PARAMETER'],
@@ -113,7 +113,7 @@ describe('positions', { timeout: 60_000 }, () => {
       message,
       /^Dragged .*canvas.* at 10, 10 onto .*canvas.* at 110, 60, dropped at 110, 100$/
     )
-    const recorded = await page.value(
+    const recorded = await page.evaluate(
       "recorded.filter(([type]) => type === 'mousedown' || type === 'mouseup')"
     )
     assert.deepEqual(recorded, [
@@ -131,7 +131,7 @@ describe('positions', { timeout: 60_000 }, () => {
     ]
     const { message } = await page.ok('drag_and_drop', { source: '#canvas', path })
     assert.match(message, /^Dragged over .*canvas.* along 3 points/)
-    const recorded = (await page.value('recorded')).map(([type, x, y]) => `${type} ${x},${y}`)
+    const recorded = (await page.evaluate('recorded')).map(([type, x, y]) => `${type} ${x},${y}`)
     assert.equal(
       recorded.find((event) => event.startsWith('mousedown')),
       'mousedown 10,10'
@@ -149,12 +149,12 @@ describe('positions', { timeout: 60_000 }, () => {
       ]
     })
     assert.ok(
-      (await page.value('recorded')).some(
+      (await page.evaluate('recorded')).some(
         ([type, x, y]) => type === 'mouseup' && x === 30 && y === 30
       )
     )
     assert.equal(
-      (await page.refused('drag_and_drop', { source: '#canvas', target: '#out', path })).errorCode,
+      (await page.fail('drag_and_drop', { source: '#canvas', target: '#out', path })).errorCode,
       'INVALID_PARAMETERS'
     )
   })
@@ -163,29 +163,29 @@ describe('positions', { timeout: 60_000 }, () => {
     const page = await at('/canvas')
     const { message } = await page.ok('scroll', { selector: '#canvas', y: 120 })
     assert.match(message, /^Scrolled .*canvas.* by the mouse wheel$/)
-    assert.equal(await page.value('out.textContent'), 'wheel 0, 120')
+    assert.equal(await page.evaluate('out.textContent'), 'wheel 0, 120')
     await page.ok('scroll', { position: { x: 50, y: 100 }, y: -60 })
-    assert.equal(await page.value('out.textContent'), 'wheel 0, -60')
+    assert.equal(await page.evaluate('out.textContent'), 'wheel 0, -60')
   })
 
   test('scroll moves the nearest scroll container', async () => {
     const list = await at('/list')
     const { message } = await list.ok('scroll', { selector: '#first', y: 200 })
     assert.match(message, / to 0, 200 of 0, \d+$/)
-    assert.equal(await list.value('document.querySelector("#list").scrollTop'), 200)
+    assert.equal(await list.evaluate('document.querySelector("#list").scrollTop'), 200)
     for (const [path, script] of [
       ['/application', 'document.querySelector("main").scrollTop'],
       ['/framed', 'frame.contentDocument.querySelector("main").scrollTop']
     ]) {
       const page = await at(path)
       await page.ok('scroll', { y: 300 })
-      assert.equal(await page.value(script), 300, path)
+      assert.equal(await page.evaluate(script), 300, path)
     }
   })
 
   test('scroll fails if nothing moves', async () => {
     const page = await at('/still')
-    const { errorCode, message, details } = await page.refused('scroll', { y: 300 })
+    const { errorCode, message, details } = await page.fail('scroll', { y: 300 })
     assert.deepEqual([errorCode, details.reason], ['ELEMENT_NOT_CLICKABLE', 'not scrollable'])
     assert.match(message, /^nothing scrolled: the page is at 0, 0 of 0, 0, and/)
   })
@@ -193,10 +193,10 @@ describe('positions', { timeout: 60_000 }, () => {
   test('the rendered parts of a control do not cover it, but other elements do', async () => {
     const page = await at('/widgets')
     await page.ok('check', { selector: 'role=checkbox[name="Agree"]' })
-    assert.equal(await page.value('agree.checked'), true)
+    assert.equal(await page.evaluate('agree.checked'), true)
     await page.ok('click', { selector: 'role=slider' })
-    assert.equal(await page.value("thumb.getAttribute('aria-valuenow')"), '2')
-    const { errorCode, suggestion } = await page.refused('click', { selector: '#covered' })
+    assert.equal(await page.evaluate("thumb.getAttribute('aria-valuenow')"), '2')
+    const { errorCode, suggestion } = await page.fail('click', { selector: '#covered' })
     assert.equal(errorCode, 'ELEMENT_NOT_CLICKABLE')
     assert.match(suggestion, /`press` with its `selector` and the key Enter/)
   })
@@ -205,8 +205,8 @@ describe('positions', { timeout: 60_000 }, () => {
     const page = await at('/widgets')
     const { message } = await page.ok('press', { key: 'a', selector: '#field' })
     assert.match(message, /^Pressed `a` in textbox/)
-    assert.deepEqual(await page.value('[document.title, field.value]'), ['a', 'a'])
-    const refused = await page.refused('press', { key: 'a', selector: '#overlay' })
+    assert.deepEqual(await page.evaluate('[document.title, field.value]'), ['a', 'a'])
+    const refused = await page.fail('press', { key: 'a', selector: '#overlay' })
     assert.match(refused.message, /cannot be focused/)
   })
 })

@@ -1,7 +1,6 @@
 // The arguments of the Node library's methods, and the errors for wrong arguments.
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { BROWSER_CONFIG } from '../support/browser.mjs'
@@ -13,6 +12,7 @@ import {
   startManager
 } from '../support/managers.mjs'
 import { sizeOf } from '../support/pictures.mjs'
+import { temporaryFolder } from '../support/record.mjs'
 import { shared } from '../support/scope.mjs'
 import { startSite } from '../support/site.mjs'
 
@@ -171,8 +171,7 @@ describe('methods called as in Playwright', { timeout: 60_000 }, () => {
   })
 
   test('screenshot writes a new file below outputDir', async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'troupe-pictures-'))
-    t.after(() => rmSync(folder, { recursive: true }))
+    const folder = temporaryFolder(t)
     const session = await (await startManager(t, { outputDir: folder })).createSession()
     const { data } = await session.screenshot({ path: 'before.png' })
     assert.equal(readFileSync(join(folder, 'before.png'), 'base64'), data)

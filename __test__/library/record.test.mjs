@@ -12,6 +12,7 @@ import { promisify } from 'node:util'
 import { BRIEF, BROWSER_CONFIG, cleanEnvironment } from '../support/browser.mjs'
 import { SessionManager, failure } from '../support/managers.mjs'
 import { awaitProcessesEnded, browsers } from '../support/processes.mjs'
+import { temporaryFolder } from '../support/record.mjs'
 import { startSite } from '../support/site.mjs'
 import { until } from '../support/wait.mjs'
 import { profileFolders } from '../life/profiles.mjs'
@@ -25,8 +26,7 @@ describe('the library', { timeout: 120_000 }, () => {
    * @returns the files that it left there
    */
   async function filesLeftBy(t, program) {
-    const state = mkdtempSync(join(tmpdir(), 'troupe-state-'))
-    t.after(() => rmSync(state, { recursive: true, force: true }))
+    const state = temporaryFolder(t)
     const env = cleanEnvironment({ XDG_STATE_HOME: state, HOME: state, LOCALAPPDATA: state })
     const library = pathToFileURL(join(import.meta.dirname, '../../index.js')).href
     const source = `import { SessionManager, serve } from '${library}'; const config = ${JSON.stringify(UNSTORED)}; ${program}`

@@ -47,7 +47,6 @@ describe(
 
     const open = (path) => server.ok('navigate', { url: site.url(path) })
     const click = () => server.ok('click', { selector: '#go' })
-    const value = async (script) => (await server.ok('evaluate', { script })).value
 
     test('a submitted form is in the result, by click and by Enter', async () => {
       for (const submit of [
@@ -81,7 +80,10 @@ describe(
     test('a same-document navigation is in the result', async () => {
       await open('/pushes')
       await click()
-      assert.equal(await value('location.pathname + " " + document.title'), '/pushed Pushed')
+      assert.equal(
+        await server.evaluate('location.pathname + " " + document.title'),
+        '/pushed Pushed'
+      )
     })
 
     for (const path of ['/opens-by-link', '/opens-by-script'])
@@ -109,7 +111,7 @@ describe(
       const { dialog } = await click()
       assert.deepEqual(dialog, { type: 'alert', message: 'Stop' })
       await server.ok('handle_dialog', { accept: true })
-      assert.equal(await value('document.title'), 'Alerts')
+      assert.equal(await server.evaluate('document.title'), 'Alerts')
     })
 
     test('reload reports a beforeunload dialog', async () => {
@@ -118,7 +120,7 @@ describe(
       const { dialog } = await server.ok('reload', {})
       assert.equal(dialog.type, 'beforeunload')
       await server.ok('handle_dialog', { accept: true })
-      assert.equal(await value('document.title'), 'Asks')
+      assert.equal(await server.evaluate('document.title'), 'Asks')
     })
   }
 )

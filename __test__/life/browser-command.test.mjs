@@ -1,22 +1,15 @@
 // --browser-command, which prints the address of a browser, and the options for remote browsers.
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
-import {
-  appendFileSync,
-  existsSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync
-} from 'node:fs'
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { temporaryFolder } from '../support/record.mjs'
 import { startBrowser } from '../support/running-browser.mjs'
-import { BIN, startServer } from '../support/server.mjs'
+import { assertRejectedAtStartup, troupe } from '../support/scripts.mjs'
+import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
+import { forwardUpgrade, joinSockets, listen, startTunnel } from '../support/sockets.mjs'
 import { awaitDurableState } from '../support/state.mjs'
 import { until } from '../support/wait.mjs'
 
@@ -27,8 +20,7 @@ const SECRET = 'correct-horse-battery-4711'
  * @param {any} t @param {object[]} lines
  */
 function commandOf(t, lines) {
-  const folder = mkdtempSync(join(tmpdir(), 'troupe-command-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = temporaryFolder(t)
   const [list, runs] = [join(folder, 'list'), join(folder, 'runs')]
   writeFileSync(list, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
   writeFileSync(runs, '')
@@ -70,17 +62,9 @@ describe('--browser-command', { skip: process.platform !== 'linux', timeout: 180
     proxy.on('upgrade', (request, from) => {
       seen.push(/** @type {string} */ (request.headers['x-key']))
       if (request.headers['x-key'] !== SECRET) return from.end('HTTP/1.1 401 Unauthorized\r\n\r\n')
-      const { hostname, port, pathname } = new URL(browser.ws)
-      const to = connect(Number(port), hostname)
-      const names = ['upgrade', 'connection', 'sec-websocket-key', 'sec-websocket-version']
-      const lines = names.map((name) => `${name}: ${request.headers[name]}`)
-      to.write(`GET ${pathname} HTTP/1.1\r\nhost: ${hostname}\r\n${lines.join('\r\n')}\r\n\r\n`)
-      from.pipe(to).pipe(from)
-      for (const socket of [from, to]) socket.on('error', () => {})
+      joinSockets(from, forwardUpgrade(request, browser.ws))
     })
-    await new Promise((resolve) => proxy.listen(0, '127.0.0.1', () => resolve(undefined)))
-    t.after(() => proxy.close())
-    const { port } = /** @type {import('node:net').AddressInfo} */ (proxy.address())
+    const { port } = await listen(t, proxy)
     const url = `ws://127.0.0.1:${port}${new URL(browser.ws).pathname}`
     const { command } = commandOf(t, [{ url, headers: { 'X-Key': SECRET } }])
     const server = await start(t, command, ['--browser-header', 'x-key=other'])
@@ -140,8 +124,7 @@ describe('--browser-command', { skip: process.platform !== 'linux', timeout: 180
   })
 
   test('that does not end is killed after its timeout', async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'troupe-command-'))
-    t.after(() => rmSync(folder, { recursive: true, force: true }))
+    const folder = temporaryFolder(t)
     const pid = join(folder, 'pid')
     const command = `sleep 1000 & echo $! > ${pid}; wait`
     const server = await start(t, command, ['--browser-command-timeout', '500'])
@@ -153,15 +136,14 @@ describe('--browser-command', { skip: process.platform !== 'linux', timeout: 180
     await until(isGone, 'the end of the process that the command started')
   })
 
-  test('is not shown by `troupe doctor`', () => {
-    const args = ['doctor', '--browser-command', `curl ${SECRET}`]
-    const { stdout, stderr } = spawnSync(process.execPath, [BIN, ...args], { encoding: 'utf8' })
+  test('is not shown by `troupe doctor`', async () => {
+    const { stdout, stderr } = await troupe('doctor', '--browser-command', `curl ${SECRET}`)
     assert.match(stdout, /--browser-command/)
     assert.ok(!`${stdout}${stderr}`.includes(SECRET), stdout + stderr)
   })
 
-  test('and options that contradict it are rejected at startup', () => {
-    for (const [args, message] of /** @type {[string[], RegExp][]} */ ([
+  test('and options that contradict it are rejected at startup', async () => {
+    await assertRejectedAtStartup([
       [['--browser-command', 'x', '--browser-endpoint', 'ws://a'], /each names a browser/],
       [['--browser-command', 'x', '--allowed-domains', 'a.test'], /cannot be enforced/],
       [['--browser-command', 'x', '--executable-path', '/x'], /running browser/],
@@ -170,11 +152,7 @@ describe('--browser-command', { skip: process.platform !== 'linux', timeout: 180
         ['--remote-context', 'default', '--browser-command', 'x', '--grant-permissions', 'midi'],
         /all tabs/
       ]
-    ])) {
-      const run = spawnSync(process.execPath, [BIN, ...args], { encoding: 'utf8', input: '' })
-      assert.notEqual(run.status, 0, args.join(' '))
-      assert.match(run.stderr, message)
-    }
+    ])
   })
 })
 
@@ -254,21 +232,8 @@ describe('a remote browser', { skip: process.platform !== 'linux', timeout: 180_
   })
 
   test('is connected through HTTPS_PROXY, unless NO_PROXY names its host', async (t) => {
-    /** @type {string[]} */
-    const tunnels = []
-    const proxy = createServer((_, response) => response.writeHead(400).end())
     const browser = await startBrowser(t)
-    proxy.on('connect', (request, from) => {
-      tunnels.push(`${request.headers['proxy-authorization']} ${request.url}`)
-      const to = connect(Number(new URL(browser.ws).port), '127.0.0.1', () =>
-        from.write('HTTP/1.1 200 OK\r\n\r\n')
-      )
-      from.pipe(to).pipe(from)
-      for (const socket of [from, to]) socket.on('error', () => {})
-    })
-    await new Promise((resolve) => proxy.listen(0, '127.0.0.1', () => resolve(undefined)))
-    t.after(() => proxy.close())
-    const { port } = /** @type {import('node:net').AddressInfo} */ (proxy.address())
+    const { tunnels, port } = await startTunnel(t, new URL(browser.ws).host)
     const address = `http://ann:${SECRET}@127.0.0.1:${port}`
     // The browser accepts only IP addresses as host.
     const env = { HTTP_PROXY: address, HTTPS_PROXY: address, http_proxy: address, NO_PROXY: '' }

@@ -1,9 +1,8 @@
 // Environment variables that begin with TROUPE_ and that other programs have set.
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { describe, test } from 'node:test'
-import { cleanEnvironment } from '../support/browser.mjs'
-import { BIN, startServer } from '../support/server.mjs'
+import { runDoctor } from '../support/scripts.mjs'
+import { startServer } from '../support/server.mjs'
 
 /**
  * The variables that Kubernetes sets in each pod for a Service named `troupe` with the port 8931.
@@ -19,16 +18,6 @@ const SERVICE_LINKS = {
   TROUPE_PORT_8931_TCP_ADDR: '10.0.171.239'
 }
 
-/** @param {Record<string, string>} env @param {string[]} args */
-function doctor(env, args = []) {
-  const { status, stdout, stderr } = spawnSync(
-    process.execPath,
-    [BIN, 'doctor', '--headless', '--no-sandbox', ...args],
-    { env: cleanEnvironment(env) }
-  )
-  return { status, stdout: String(stdout), stderr: String(stderr) }
-}
-
 describe('a variable that names no option', { timeout: 60_000 }, () => {
   test('is a warning, and the server starts', async (t) => {
     const server = await startServer(t, [], {
@@ -42,8 +31,8 @@ describe('a variable that names no option', { timeout: 60_000 }, () => {
     assert.match(server.stderr(), /WARN.*`TROUPE_TEAM`/)
   })
 
-  test('is in the report of doctor, which still works', () => {
-    const { status, stdout, stderr } = doctor({ TROUPE_TEAM: 'search' })
+  test('is in the report of doctor, which still works', async () => {
+    const { status, stdout, stderr } = await runDoctor({ TROUPE_TEAM: 'search' })
     assert.equal(status, 0, stdout + stderr)
     assert.match(
       stdout,
@@ -55,13 +44,13 @@ describe('a variable that names no option', { timeout: 60_000 }, () => {
     const server = await startServer(t, [], { env: SERVICE_LINKS })
     assert.equal((await server.ok('evaluate', { script: '6 * 7' })).value, 42)
     assert.doesNotMatch(server.stderr(), /TROUPE_/)
-    const { status, stdout, stderr } = doctor(SERVICE_LINKS)
+    const { status, stdout, stderr } = await runDoctor(SERVICE_LINKS)
     assert.equal(status, 0, stdout + stderr)
     assert.doesNotMatch(stdout + stderr, /TROUPE_/)
   })
 
-  test('is not confused with a wrong value of an option', () => {
-    const { status, stderr } = doctor({ TROUPE_PORT: 'http://10.0.171.239' })
+  test('is not confused with a wrong value of an option', async () => {
+    const { status, stderr } = await runDoctor({ TROUPE_PORT: 'http://10.0.171.239' })
     assert.equal(status, 2)
     assert.match(stderr, /`TROUPE_PORT` must be a whole number/)
   })

@@ -1,15 +1,16 @@
 // --browser-endpoint webdriver+http://… with a Selenium Grid. Here the Grid is a program of the
 // tests; `__test__/apps/grid.test.mjs` uses the real one.
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, test } from 'node:test'
-import { TRUST, startGrid } from '../support/mock-grid.mjs'
+import { startGrid } from '../support/mock-grid.mjs'
 import { recordFile } from '../support/record.mjs'
-import { BIN, startServer } from '../support/server.mjs'
+import { assertRejectedAtStartup, troupe } from '../support/scripts.mjs'
+import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
 import { awaitDurableState } from '../support/state.mjs'
+import { TRUST } from '../support/tls.mjs'
 import { pause, until } from '../support/wait.mjs'
 
 const SECRET = 'correct-horse-battery'
@@ -66,9 +67,7 @@ describe('a Selenium Grid', { skip: process.platform !== 'linux', timeout: 60_00
     const { json, text } = await rejected.call('navigate', { url: 'about:blank' })
     assert.equal(json.errorCode, 'BROWSER_ERROR', text)
     assert.match(json.message, /401 Unauthorized/)
-    const doctor = spawnSync(process.execPath, [BIN, 'doctor', '--browser-endpoint', url], {
-      encoding: 'utf8'
-    })
+    const doctor = await troupe('doctor', '--browser-endpoint', url)
     assert.match(doctor.stdout, /Selenium Grid webdriver\+https:\/\/127\.0\.0\.1/)
     const output = server.stderr() + rejected.stderr() + text + doctor.stdout + doctor.stderr
     assert.ok(!output.includes(SECRET), output)
@@ -171,18 +170,14 @@ describe('a Selenium Grid', { skip: process.platform !== 'linux', timeout: 60_00
     await until(() => grid.sessions.size === 0, 'the end of the idle browsers')
   })
 
-  test('and options that contradict it are rejected at startup', () => {
+  test('and options that contradict it are rejected at startup', async () => {
     const grid = ['--browser-endpoint', 'webdriver+http://grid']
-    for (const [args, message] of /** @type {[string[], RegExp][]} */ ([
+    await assertRejectedAtStartup([
       [['--grid-capability', 'se:name="x"'], /needs.*browser-endpoint/],
       [[...grid, '--grid-capability', 'se:name=x'], /capabilities, such as/],
       [[...grid, '--remote-close', 'disconnect'], /occupy a slot/],
       [[...grid, '--browser', 'webkit'], /WebKit has no protocol/],
       [[...grid, '--allowed-domains', 'a.test'], /cannot be enforced/]
-    ])) {
-      const run = spawnSync(process.execPath, [BIN, ...args], { encoding: 'utf8', input: '' })
-      assert.notEqual(run.status, 0, args.join(' '))
-      assert.match(run.stderr, message)
-    }
+    ])
   })
 })

@@ -1,24 +1,19 @@
 // --browser-endpoint with a browser behind a TLS proxy, which is how hosted browsers are reached.
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import { createServer as createPlain } from 'node:http'
 import { createServer as createTls } from 'node:https'
-import { connect } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { describe, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { startBrowser } from '../support/running-browser.mjs'
-import { BIN, startServer } from '../support/server.mjs'
+import { troupe } from '../support/scripts.mjs'
+import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
+import { closeTogether, forwardUpgrade, listen, startTunnel } from '../support/sockets.mjs'
 import { awaitDurableState } from '../support/state.mjs'
+import { TRUST, IDENTITY } from '../support/tls.mjs'
 import { until, within } from '../support/wait.mjs'
 
 const SECRET = 'correct-horse-battery'
-const [KEY, CERTIFICATE] = ['key', 'certificate'].map((name) =>
-  fileURLToPath(new URL(`../support/tls/${name}.pem`, import.meta.url))
-)
-const TRUST = { SSL_CERT_FILE: CERTIFICATE }
 /** Replaces the proxies of the environment in which the tests run. */
 const NO_PROXIES = Object.fromEntries(
   ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'NO_PROXY'].flatMap((name) => [
@@ -37,8 +32,6 @@ const NO_PROXIES = Object.fromEntries(
  */
 async function startProxy(t, browser, options = {}) {
   const { allows = () => true, tls = true, delay = 0, host = '127.0.0.1' } = options
-  /** @type {Set<import('node:stream').Duplex>} */
-  const sockets = new Set()
   /** The path of each allowed request. @type {string[]} */
   const requests = []
   const isAllowed = (request) => {
@@ -57,70 +50,23 @@ async function startProxy(t, browser, options = {}) {
     response.write(body.slice(0, 10))
     response.end(body.slice(10))
   }
-  const identity = { key: readFileSync(KEY), cert: readFileSync(CERTIFICATE) }
-  const server = tls ? createTls(identity, answer) : createPlain(answer)
+  const server = tls ? createTls(IDENTITY, answer) : createPlain(answer)
   server.on('upgrade', (request, from) => {
     if (!isAllowed(request)) return from.end('HTTP/1.1 401 Unauthorized\r\n\r\n')
-    const { hostname, port } = new URL(browser.http)
-    const to = connect(Number(port), hostname)
     const { pathname } = new URL(request.url, browser.http)
-    const names = ['upgrade', 'connection', 'sec-websocket-key', 'sec-websocket-version']
-    const lines = names.map((name) => `${name}: ${request.headers[name]}`)
-    to.write(`GET ${pathname} HTTP/1.1\r\nhost: ${hostname}\r\n${lines.join('\r\n')}\r\n\r\n`)
+    const to = forwardUpgrade(request, new URL(pathname, browser.http))
+    closeTogether(from, to)
     for (const [source, target] of /** @type {import('node:stream').Duplex[][]} */ ([
       [from, to],
       [to, from]
-    ])) {
-      sockets.add(source)
-      source.on('error', () => {})
+    ]))
       source.on('data', (bytes) =>
         delay ? setTimeout(() => target.write(bytes), delay) : target.write(bytes)
       )
-      source.on('close', () => {
-        sockets.delete(source)
-        target.destroy()
-      })
-    }
   })
-  await new Promise((resolve) => server.listen(0, host, () => resolve(undefined)))
+  const { port, sockets } = await listen(t, server, host)
   const drop = () => sockets.forEach((socket) => socket.destroy())
-  t.after(() => {
-    drop()
-    server.closeAllConnections()
-    server.close()
-  })
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
   return { host: `${host.includes(':') ? `[${host}]` : host}:${port}`, requests, drop }
-}
-
-/**
- * Starts a proxy that connects each tunnel to `target`. Without a target, it refuses credentials.
- * @param {any} t @param {string | undefined} target
- */
-async function startTunnel(t, target) {
-  /** The credentials and the address of each request. @type {string[]} */
-  const tunnels = []
-  const proxy = createPlain((_, response) => response.writeHead(400).end())
-  /** @type {Set<import('node:stream').Duplex>} */
-  const sockets = new Set()
-  proxy.on('connect', (request, from) => {
-    tunnels.push(`${request.headers['proxy-authorization']} ${request.url}`)
-    if (!target) return from.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n')
-    const { hostname, port } = new URL(`http://${target}`)
-    const to = connect(Number(port), hostname, () => from.write('HTTP/1.1 200 OK\r\n\r\n'))
-    from.pipe(to).pipe(from)
-    for (const socket of [from, to]) {
-      sockets.add(socket)
-      socket.on('error', () => {})
-    }
-  })
-  await new Promise((resolve) => proxy.listen(0, '127.0.0.1', () => resolve(undefined)))
-  t.after(() => {
-    sockets.forEach((socket) => socket.destroy())
-    proxy.close()
-  })
-  const { port } = /** @type {import('node:net').AddressInfo} */ (proxy.address())
-  return { tunnels, port }
 }
 
 const withHeader = (request) => request.headers.authorization === `Bearer ${SECRET}`
@@ -273,12 +219,10 @@ describe('a hosted browser', { skip: process.platform !== 'linux', timeout: 60_0
     assert.ok(!text.includes(SECRET), text)
   })
 
-  test('is shown by `troupe doctor` without its tokens', () => {
+  test('is shown by `troupe doctor` without its tokens', async () => {
     const endpoint = `wss://ann:${SECRET}@browsers.test/a?token=${SECRET}`
     const args = ['--browser-endpoint', endpoint, '--browser-header', `x-key=${SECRET}`]
-    const { stdout, stderr } = spawnSync(process.execPath, [BIN, 'doctor', ...args], {
-      encoding: 'utf8'
-    })
+    const { stdout, stderr } = await troupe('doctor', ...args)
     assert.match(stdout, /attaches to wss:\/\/browsers\.test\/a\?…/)
     assert.ok(!`${stdout}${stderr}`.includes(SECRET), stdout + stderr)
   })

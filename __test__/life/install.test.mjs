@@ -1,13 +1,13 @@
 // `troupe doctor` and `troupe install` for each browser: installed and missing programs, and the
 // command that installs them.
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { basename } from 'node:path'
 import { describe, test } from 'node:test'
 import { cleanEnvironment } from '../support/browser.mjs'
 import { NO_DISPLAY } from '../support/display.mjs'
 import { temporaryFolder } from '../support/record.mjs'
+import { run, troupe } from '../support/scripts.mjs'
 import { BIN } from '../support/server.mjs'
 
 /** The executable of each browser, and its name in `--version`. */
@@ -17,23 +17,12 @@ const BROWSERS = {
   webkit: { program: /^WebKitWebDriver$/, version: /^WebKitWebDriver/ }
 }
 
-/** @param {string[]} args @param {Record<string, string>} [env] */
-function troupe(args, env) {
-  return new Promise((resolve) => {
-    execFile(
-      process.execPath,
-      [BIN, ...args],
-      { env: cleanEnvironment(env) },
-      (error, stdout, stderr) => resolve({ code: error ? error.code : 0, stdout, stderr })
-    )
-  })
-}
-
 /** @param {string} browser @param {string[]} [more] @param {Record<string, string>} [env] */
 async function doctor(browser, more = [], env) {
-  const { code, stdout } = await troupe(['doctor', '--json', '--browser', browser, ...more], env)
+  const args = [BIN, 'doctor', '--json', '--browser', browser, ...more]
+  const { status, stdout } = await run(process.execPath, args, { env: cleanEnvironment(env) })
   const report = JSON.parse(stdout)
-  assert.equal(code, report.usable ? 0 : 1)
+  assert.equal(status, report.usable ? 0 : 1)
   return { ...report, of: (name) => report.checks.find((check) => check.name === name) }
 }
 
@@ -60,8 +49,8 @@ describe(
       })
 
       test(`install ${browser} finds the installed browser, and prints only its path`, async () => {
-        const { code, stdout, stderr } = await troupe(['install', browser])
-        assert.equal(code, 0, stderr)
+        const { status, stdout, stderr } = await troupe('install', browser)
+        assert.equal(status, 0, stderr)
         assert.match(stderr, /^already installed: /)
         const path = stdout.trimEnd()
         assert.ok(existsSync(path), path)
@@ -79,8 +68,8 @@ describe(
     })
 
     test('install rejects other browsers', async () => {
-      const { code, stdout, stderr } = await troupe(['install', 'netscape'])
-      assert.deepEqual([code, stdout], [2, ''])
+      const { status, stdout, stderr } = await troupe('install', 'netscape')
+      assert.deepEqual([status, stdout], [2, ''])
       assert.match(stderr, /netscape.*chromium, firefox, webkit/)
     })
   }

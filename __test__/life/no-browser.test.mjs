@@ -1,10 +1,10 @@
 // A machine without a browser: the server starts, and its errors have the command that installs
 // one.
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { temporaryFolder } from '../support/record.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
 
@@ -12,8 +12,7 @@ const INSTALL = /npx -y troupe install chromium/
 
 /** An environment with an empty home folder and an empty PATH. */
 function emptyMachine(t) {
-  const home = mkdtempSync(join(tmpdir(), 'troupe-home-'))
-  t.after(() => rmSync(home, { recursive: true, force: true }))
+  const home = temporaryFolder(t)
   const env = {
     PATH: join(home, 'bin'),
     HOME: home,

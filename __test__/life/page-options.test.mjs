@@ -1,30 +1,22 @@
 // Options of a server that apply to all pages: the device, the time zone, TLS and the proxy.
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import { describe, test } from 'node:test'
 import { startInternet } from '../support/attacks.mjs'
 import { temporaryFolder } from '../support/record.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
+import { listen } from '../support/sockets.mjs'
+import { IDENTITY } from '../support/tls.mjs'
 
 /** Serves a page with a self-signed certificate. @param {import('node:test').TestContext} t */
 async function startTlsSite(t) {
-  const [key, cert] = ['key', 'certificate'].map((name) =>
-    readFileSync(new URL(`../support/tls/${name}.pem`, import.meta.url))
-  )
-  const server = createServer({ key, cert }, (_request, response) =>
+  const server = createServer(IDENTITY, (_request, response) =>
     response.setHeader('content-type', 'text/html').end('<title>Encrypted</title>')
   )
   server.on('tlsClientError', () => {})
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `https://127.0.0.1:${/** @type {import('node:net').AddressInfo} */ (server.address()).port}/`
+  const { port } = await listen(t, server)
+  return `https://127.0.0.1:${port}/`
 }
 
 describe('every page', { timeout: 60_000 }, () => {

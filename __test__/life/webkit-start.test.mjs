@@ -1,11 +1,11 @@
 // The start of WebKit's driver.
 import assert from 'node:assert/strict'
-import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { BROWSER, pathOf } from '../support/browser.mjs'
 import { awaitProcessesEnded, descendants } from '../support/processes.mjs'
+import { temporaryFolder } from '../support/record.mjs'
 import { startServer } from '../support/server.mjs'
 import { until } from '../support/wait.mjs'
 
@@ -13,8 +13,7 @@ test(
   'a driver that never responds is replaced by a second one, and ends',
   { skip: BROWSER !== 'webkit' && 'is about the driver of WebKit' },
   async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'troupe-driver-'))
-    t.after(() => rmSync(folder, { recursive: true, force: true }))
+    const folder = temporaryFolder(t)
     const [started, path] = [join(folder, 'started'), join(folder, 'WebKitWebDriver')]
     // The first process waits until it is ended, the others are the driver.
     const lines = [

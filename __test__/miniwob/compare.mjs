@@ -4,9 +4,9 @@
 import { writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { median } from 'simple-statistics'
 import { serveFiles } from '../apps/app.mjs'
-import { pathOf } from '../support/browser.mjs'
+import { PLAYWRIGHT_COMMAND, browserExecutable } from '../playwright/servers.mjs'
 import { Server } from '../support/server.mjs'
 import { Agent } from './agent.mjs'
 import { PAGES, REWARD_SCRIPT, SOLVED, startScript } from './episodes.mjs'
@@ -69,27 +69,22 @@ const FAST = ['--timeout-settle', '0', '--snapshot-mode', 'none']
 
 /** @param {string[]} flags */
 async function startPlaywright(flags) {
-  const executable = pathOf('chromium-headless-shell') ?? pathOf('chromium') ?? ''
   const server = new Server(
     [
       ...['--headless', '--isolated', '--no-sandbox', '--caps', 'vision'],
-      ...['--executable-path', executable, '--output-dir', join(tmpdir(), 'miniwob-playwright')],
+      ...[
+        '--executable-path',
+        browserExecutable(),
+        '--output-dir',
+        join(tmpdir(), 'miniwob-playwright')
+      ],
       ...['--timeout-action', '3000', ...flags]
     ],
-    {
-      browser: false,
-      command: [
-        process.execPath,
-        fileURLToPath(new URL('../../node_modules/@playwright/mcp/cli.js', import.meta.url))
-      ]
-    }
+    { browser: false, command: PLAYWRIGHT_COMMAND }
   )
   await server.start(scope)
   return server
 }
-
-/** @param {number[]} values */
-const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]
 
 const troupe = new Server()
 await troupe.start(scope)

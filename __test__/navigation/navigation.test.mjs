@@ -53,13 +53,10 @@ describe('navigation', { timeout: 60_000 }, () => {
     }
   })
 
-  const value = async (sessionId, script) =>
-    (await server.ok('evaluate', { sessionId, script })).value
   const refused = async (tool, args, errorCode, reason) => {
-    const { isError, json, text } = await server.call(tool, args)
-    assert.ok(isError, text)
-    assert.deepEqual([json.errorCode, json.details.reason], [errorCode, reason], text)
-    return json
+    const error = await server.fail(tool, args)
+    assert.deepEqual([error.errorCode, error.details.reason], [errorCode, reason], error.message)
+    return error
   }
 
   test('navigate and the recording show what scripts render in tasks queued at the load event', async () => {
@@ -95,7 +92,7 @@ describe('navigation', { timeout: 60_000 }, () => {
       }
       const { json, text } = await call
       assert.equal(json.success, true, text)
-      assert.equal(await value(sessionId, 'stage'), stage, waitUntil)
+      assert.equal(await server.evaluate('stage', { sessionId }), stage, waitUntil)
       for (const { release } of holds) release()
       await server.ok('close_session', { sessionId })
     }
@@ -200,18 +197,21 @@ describe('navigation', { timeout: 60_000 }, () => {
   test('reload uses the cache, unless `ignoreCache` is set', async () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/cached') })
-    const first = await value(sessionId, 'window.mark = true, times')
+    const first = await server.evaluate('window.mark = true, times', { sessionId })
     assert.deepEqual(
       (({ success, title, status }) => ({ success, title, status }))(
         await server.ok('reload', { sessionId })
       ),
       { success: true, title: 'Cached', status: 200 }
     )
-    assert.deepEqual(await value(sessionId, '[window.mark ?? null, times]'), [null, first])
+    assert.deepEqual(await server.evaluate('[window.mark ?? null, times]', { sessionId }), [
+      null,
+      first
+    ])
     await server.ok('reload', { sessionId, ignoreCache: true })
-    assert.equal(await value(sessionId, 'times'), first + 1)
+    assert.equal(await server.evaluate('times', { sessionId }), first + 1)
     await server.ok('reload', { sessionId, ignoreCache: false })
-    assert.equal(await value(sessionId, 'times'), first + 1)
+    assert.equal(await server.evaluate('times', { sessionId }), first + 1)
   })
 
   test('forty steps back and forward finish quickly', async () => {
@@ -245,7 +245,7 @@ describe('navigation', { timeout: 60_000 }, () => {
     await refused('go_back', { sessionId }, 'NAVIGATION_FAILED', NO_ANSWER)
     assert.equal((await server.ok('go_forward', { sessionId })).url, site.url('/form'))
     await server.ok('navigate', { sessionId, url: site.url('/') })
-    assert.equal(await value(sessionId, 'document.title'), 'Home')
+    assert.equal(await server.evaluate('document.title', { sessionId }), 'Home')
   })
 
   test('each navigation reports a dialog of the new or the previous page', async () => {
@@ -265,7 +265,7 @@ describe('navigation', { timeout: 60_000 }, () => {
     const blocked = await server.call('snapshot', { sessionId })
     assert.match(blocked.json.suggestion, /\{accept: true\} leaves the page/)
     await server.ok('handle_dialog', { sessionId, accept: false })
-    assert.equal(await value(sessionId, 'document.title'), 'Leaving')
+    assert.equal(await server.evaluate('document.title', { sessionId }), 'Leaving')
   })
 
   test('handle_dialog returns the new page after an accepted beforeunload dialog', async () => {
@@ -279,7 +279,7 @@ describe('navigation', { timeout: 60_000 }, () => {
       assert.equal((await leave()).dialog?.type, 'beforeunload')
       const { page } = await server.ok('handle_dialog', { sessionId, accept: true })
       assert.deepEqual(page, { url: site.url('/slow?ms=400'), title: 'Slow' })
-      assert.equal(await value(sessionId, 'document.title'), 'Slow')
+      assert.equal(await server.evaluate('document.title', { sessionId }), 'Slow')
     }
     // It does not navigate to a URL that is not a document.
     await server.ok('navigate', { sessionId, url: site.url('/leaving') })
@@ -287,7 +287,7 @@ describe('navigation', { timeout: 60_000 }, () => {
     await server.ok('click', { sessionId, selector: '#file' })
     const { download, page } = await server.ok('handle_dialog', { sessionId, accept: true })
     assert.deepEqual([download?.suggestedFilename, page], ['report.bin', undefined])
-    assert.equal(await value(sessionId, 'document.title'), 'Leaving')
+    assert.equal(await server.evaluate('document.title', { sessionId }), 'Leaving')
     await server.ok('close_session', { sessionId })
   })
 })

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startManager } from '../support/managers.mjs'
 import { startShared } from '../support/scope.mjs'
+import { scriptRoute } from '../support/site.mjs'
 
 const numbers = (count) => Array.from({ length: count }, (_, index) => index + 1)
 
@@ -73,10 +74,9 @@ describe('the snapshot of a navigation', { timeout: 60_000 }, () => {
       '/content': (_request, response) => setTimeout(() => response.end('Loaded'), 300),
       '/app': SINGLE_PAGE_APP,
       '/lazy-app': LAZY_APP,
-      '/part.js': (_request, response) => {
-        response.setHeader('content-type', 'text/javascript')
-        response.end("setTimeout(() => { root.innerHTML += '<button>Lazy</button>' }, 150)")
-      },
+      '/part.js': scriptRoute(
+        "setTimeout(() => { root.innerHTML += '<button>Lazy</button>' }, 150)"
+      ),
       '/waiting': fetching('/hang'),
       '/blank': '<title>Blank</title><script>fetch("/hang")</script>',
       '/rendering': `<title>Rendering</title><main id="content"></main><script>

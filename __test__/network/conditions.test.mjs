@@ -18,8 +18,6 @@ describe('network conditions', { timeout: 60_000 }, () => {
     }
   })
 
-  const value = async (sessionId, script, more = {}) =>
-    (await server.ok('evaluate', { sessionId, script, ...more })).value
   const FETCH = `() => { const begun = performance.now(); return fetch('/api/big').then((answer) => answer.text()).then(() => performance.now() - begun) }`
   const UPLOAD = `() => { const begun = performance.now(); return fetch('/api/x', { method: 'POST', body: 'x'.repeat(30_000) }).then(() => performance.now() - begun) }`
 
@@ -27,7 +25,7 @@ describe('network conditions', { timeout: 60_000 }, () => {
     const sessionId = await server.createSession()
     await server.ok('navigate', { sessionId, url: site.url('/everywhere/page') })
     assert.deepEqual(
-      await value(sessionId, 'ask', { args: ['/api/x'] }),
+      await server.evaluate('ask', { sessionId, args: ['/api/x'] }),
       responseForEachInitiator('real')
     )
     assert.deepEqual(await server.ok('set_offline', { sessionId, offline: true }), {
@@ -35,16 +33,16 @@ describe('network conditions', { timeout: 60_000 }, () => {
       message: 'The session is offline.'
     })
     assert.deepEqual(
-      await value(sessionId, 'ask', { args: ['/api/x'] }),
+      await server.evaluate('ask', { sessionId, args: ['/api/x'] }),
       responseForEachInitiator('failed')
     )
-    assert.equal(await value(sessionId, 'navigator.onLine'), false)
+    assert.equal(await server.evaluate('navigator.onLine', { sessionId }), false)
     await server.ok('set_offline', { sessionId, offline: false })
     assert.deepEqual(
-      await value(sessionId, 'ask', { args: ['/api/x'] }),
+      await server.evaluate('ask', { sessionId, args: ['/api/x'] }),
       responseForEachInitiator('real')
     )
-    assert.equal(await value(sessionId, 'navigator.onLine'), true)
+    assert.equal(await server.evaluate('navigator.onLine', { sessionId }), true)
   })
 
   test('offline mode applies to navigations and new pages; mocks still respond', async () => {
@@ -67,7 +65,8 @@ describe('network conditions', { timeout: 60_000 }, () => {
       'Here'
     )
     assert.equal(
-      await value(sessionId, `fetch('/api/x').then(() => 'came', () => 'failed')`, {
+      await server.evaluate(`fetch('/api/x').then(() => 'came', () => 'failed')`, {
+        sessionId,
         pageId: 'page-2'
       }),
       'failed'
@@ -91,13 +90,13 @@ describe('network conditions', { timeout: 60_000 }, () => {
       (await server.ok('set_throttling', { sessionId, latency: 300 })).message,
       /no limit; upload: no limit; latency: 300 ms/
     )
-    assert.ok((await value(sessionId, FETCH)) >= 300)
+    assert.ok((await server.evaluate(FETCH, { sessionId })) >= 300)
     await server.ok('set_throttling', { sessionId, downloadSpeed: 60_000 })
-    assert.ok((await value(sessionId, FETCH)) >= 300, 'download')
+    assert.ok((await server.evaluate(FETCH, { sessionId })) >= 300, 'download')
     await server.ok('pages', { sessionId, action: 'new', url: site.url('/') })
-    assert.ok((await value(sessionId, FETCH, { pageId: 'page-2' })) >= 300, 'new page')
+    assert.ok((await server.evaluate(FETCH, { sessionId, pageId: 'page-2' })) >= 300, 'new page')
     await server.ok('set_throttling', { sessionId, uploadSpeed: 60_000 })
-    assert.ok((await value(sessionId, UPLOAD)) >= 300, 'upload')
+    assert.ok((await server.evaluate(UPLOAD, { sessionId })) >= 300, 'upload')
     const { message } = await server.ok('set_throttling', {
       sessionId,
       downloadSpeed: 0,
@@ -105,7 +104,7 @@ describe('network conditions', { timeout: 60_000 }, () => {
       latency: 0
     })
     assert.equal(message, 'The network is not throttled.')
-    assert.ok((await value(sessionId, FETCH)) < 300, 'lifted')
+    assert.ok((await server.evaluate(FETCH, { sessionId })) < 300, 'lifted')
   })
 
   test('blocked WebSockets stay blocked when the network is throttled', async (t) => {
@@ -127,10 +126,12 @@ describe('network conditions', { timeout: 60_000 }, () => {
     await once(sockets, 'listening')
     t.after(() => sockets.close())
     const { port } = /** @type {import('node:net').AddressInfo} */ (sockets.address())
-    await value(sessionId, `window.socket = new WebSocket('ws://127.0.0.1:${port}'), 0`)
-    assert.ok((await value(sessionId, FETCH)) >= 50)
+    await server.evaluate(`window.socket = new WebSocket('ws://127.0.0.1:${port}'), 0`, {
+      sessionId
+    })
+    assert.ok((await server.evaluate(FETCH, { sessionId })) >= 50)
     // It stays pending, or fails.
-    assert.notEqual(await value(sessionId, 'socket.readyState'), 1)
+    assert.notEqual(await server.evaluate('socket.readyState', { sessionId }), 1)
   })
 
   for (const [tool, args] of /** @type {const} */ ([

@@ -1,12 +1,12 @@
 // Downloads are written to the output folder, never replace a file, and are reported to the agent.
 import assert from 'node:assert/strict'
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, beforeEach, describe, test } from 'node:test'
+import { temporaryFolder } from '../support/record.mjs'
 import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
-import { sendHtml, startSite } from '../support/site.mjs'
+import { attachmentRoute, sendHtml, startSite } from '../support/site.mjs'
 import { until } from '../support/wait.mjs'
 
 const PAGE = `<!doctype html><title>Files</title><link rel="icon" href="data:,">
@@ -18,23 +18,13 @@ const PAGE = `<!doctype html><title>Files</title><link rel="icon" href="data:,">
   <button id="laterscript" onclick="const link = document.createElement('a'); link.href = '/late'; link.download = 'late.txt'; link.click()">Later</button>
   <script>blob.href = URL.createObjectURL(new Blob(['from memory']))</script>`
 
-/** @param {string} name @returns {import('../support/site.mjs').Route} */
-const attachment = (name) => (_request, response) =>
-  response
-    .writeHead(200, {
-      'content-type': 'application/octet-stream',
-      'content-disposition': `attachment; filename="${name}"`
-    })
-    .end('evil')
-
 /**
  * A server, a site, an empty folder.
  * @param {{ after: (end: () => unknown) => void }} t
  * @param {string[]} [args]
  */
 async function start(t, args) {
-  const folder = mkdtempSync(join(tmpdir(), 'troupe-test-downloads-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = temporaryFolder(t)
   const output = join(folder, 'output')
   /** @type {() => void} */
   let release = () => {}
@@ -52,7 +42,7 @@ async function start(t, args) {
         () => response.writeHead(200, { 'content-type': 'text/plain' }).end('late'),
         300
       ),
-    '/evil': attachment('../../.evil.sh'),
+    '/evil': attachmentRoute('../../.evil.sh', 'evil'),
     '/broken': (_request, response) => {
       response.writeHead(200, {
         'content-type': 'application/zip',
@@ -192,11 +182,10 @@ describe('downloads', { timeout: 180_000 }, () => {
     const site = await startSite(t, {
       '/both': both,
       '/loads': `<title>Loads</title>${frames}`,
-      '/one.bin': attachment('one.bin'),
-      '/two.bin': attachment('two.bin')
+      '/one.bin': attachmentRoute('one.bin', 'evil'),
+      '/two.bin': attachmentRoute('two.bin', 'evil')
     })
-    const folder = mkdtempSync(join(tmpdir(), 'troupe-test-downloads-'))
-    t.after(() => rmSync(folder, { recursive: true, force: true }))
+    const folder = temporaryFolder(t)
     for (const output of [folder, '/dev/null/none']) {
       const server = await startServer(t, ['--output-dir', output])
       for (const [tool, args] of /** @type {const} */ ([
@@ -233,8 +222,7 @@ describe('downloads', { timeout: 180_000 }, () => {
   })
 
   test('without configuration they are in the working directory, like all files', async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'troupe-test-cwd-'))
-    t.after(() => rmSync(folder, { recursive: true, force: true }))
+    const folder = temporaryFolder(t)
     const site = await startSite(t)
     const server = await startServer(t, [], { cwd: folder })
     const { download } = await server.ok('navigate', { url: site.url('/download') })
@@ -244,8 +232,7 @@ describe('downloads', { timeout: 180_000 }, () => {
   })
 
   test('with `/` as the working directory they are in a folder of the user in the temporary folder', async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'troupe-test-tmp-'))
-    t.after(() => rmSync(folder, { recursive: true, force: true }))
+    const folder = temporaryFolder(t)
     const site = await startSite(t)
     const server = await startServer(t, [], { env: { TMPDIR: folder }, cwd: '/' })
     const { download } = await server.ok('navigate', { url: site.url('/download') })

@@ -1,13 +1,14 @@
 // Frames are added and removed together with their documents.
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { BROWSER } from '../support/browser.mjs'
+import { temporaryFolder } from '../support/record.mjs'
 import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { sendHtml, startSite } from '../support/site.mjs'
+import { refIn } from '../support/snapshots.mjs'
 
 describe('frames', { timeout: 60_000 }, () => {
   const scope = shared()
@@ -52,8 +53,7 @@ describe('frames', { timeout: 60_000 }, () => {
     await server.ok('navigate', { url: site.url('/elsewhere') })
     assert.doesNotMatch(await server.ok('snapshot'), /Press/)
     await server.ok('go_back')
-    const ref = /button "Press" \[ref=(f\d+e\d+)\]/.exec(await server.ok('snapshot'))?.[1]
-    assert.ok(ref, 'the frame is in the snapshot')
+    const ref = refIn(await server.ok('snapshot'), /button "Press"/)
     await server.ok('click', { selector: ref })
     assert.match(await server.ok('snapshot'), /button "Pressed"/)
   })
@@ -80,13 +80,12 @@ describe('frames', { timeout: 60_000 }, () => {
   })
 
   test('of another site run init scripts too', async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'troupe-test-frames-'))
-    t.after(() => rmSync(folder, { recursive: true, force: true }))
+    const folder = temporaryFolder(t)
     const script = join(folder, 'init.js')
     writeFileSync(script, 'window.began = document.readyState')
     const server = await startServer(t, ['--init-script', script])
     await server.ok('navigate', { url: site.url('/around') })
-    const [, ref] = /button "Tell" \[ref=(f\d+e\d+)\]/.exec(await server.ok('snapshot')) ?? []
+    const ref = refIn(await server.ok('snapshot'), /button "Tell"/)
     await server.ok('click', { selector: ref })
     assert.match(await server.ok('snapshot'), /button "loading"/)
   })

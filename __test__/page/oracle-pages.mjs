@@ -1,7 +1,8 @@
 // Real third-party pages, by the package that contains them. Pages of npm packages are always
 // available, those of Debian's documentation if `npm run setup` could unpack it.
 import { existsSync } from 'node:fs'
-import { ROOT } from './world.mjs'
+import { join } from 'node:path'
+import { ROOT } from '../../scripts/run.mjs'
 
 const APPS = '__test__/apps/node_modules'
 const DOCS = '.cache/docs/usr/share/doc'
@@ -71,4 +72,4 @@ export const DEBIAN_PAGES = [
     'usage/restructuredtext/basics'
   ]),
   ...below(`${DOCS}/debian-policy/policy.html`, ['ch-opersys', 'ch-controlfields'])
-].filter((path) => existsSync(ROOT + path))
+].filter((path) => existsSync(join(ROOT, path)))

@@ -16,9 +16,10 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { serveApp } from '../../scripts/demo-app.mjs'
+import { ROOT } from '../../scripts/run.mjs'
 import { PACKAGES, serveFiles } from '../apps/app.mjs'
 import { DEBIAN_PAGES, NPM_PAGES } from './oracle-pages.mjs'
-import { ROOT, World, bundle, launchChromium } from './world.mjs'
+import { World, bundle, launchChromium } from './world.mjs'
 
 /** Chromium's names of roles that differ from those of ARIA. */
 const CHROMIUM_ROLES = {

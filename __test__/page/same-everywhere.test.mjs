@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { before, describe, test } from 'node:test'
+import { ROOT } from '../../scripts/run.mjs'
 import { PACKAGES, serveFiles } from '../apps/app.mjs'
 import { BROWSER } from '../support/browser.mjs'
 import { shared } from '../support/scope.mjs'
@@ -10,7 +11,6 @@ import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
 import { PAGE } from '../tools/calls.mjs'
 import { DEBIAN_PAGES, NPM_PAGES } from './oracle-pages.mjs'
-import { ROOT } from './world.mjs'
 
 /**
  * Lines that may differ: the size of a canvas depends on the width of scrollbars.

@@ -1,17 +1,16 @@
 // Runs only the page's script: src/page/injected, bundled as in build.rs, in an isolated world of a
 // page that playwright-core opens. For rules that need hundreds of pages. Everything else is tested
 // through the server.
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import { buildSync } from 'esbuild'
 import { chromium } from 'playwright-core'
+import { ROOT } from '../../scripts/run.mjs'
 import { HEADLESS_SHELL } from '../support/delayed-browser.mjs'
-
-export const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
 /** @param {string} [entry] relative to the root */
 export function bundle(entry = 'src/page/injected/index.ts') {
   const { outputFiles } = buildSync({
-    entryPoints: [`${ROOT}${entry}`],
+    entryPoints: [join(ROOT, entry)],
     bundle: true,
     format: 'iife',
     target: 'es2020',

@@ -5,6 +5,7 @@ import { recordFile } from '../support/record.mjs'
 import { exportSession, replay } from '../support/scripts.mjs'
 import { startServer } from '../support/server.mjs'
 import { sendHtml, startSite } from '../support/site.mjs'
+import { refIn } from '../support/snapshots.mjs'
 
 /** Reports each event to the site. */
 const SCRIPT = `<script>
@@ -31,14 +32,6 @@ const PAGE = `${SCRIPT}<form onsubmit="event.preventDefault(); done('sent ' +
 <p id="lane" ondragover="event.preventDefault()" ondrop="event.preventDefault(); done('drop')">Lane</p>
 <iframe title="Inner" src="/inner"></iframe>`
 const INNER = `${SCRIPT}<button onclick="done('inner')">Play</button>`
-
-/** Returns the ref in the first line of a snapshot that contains `text`. */
-function refOf(snapshot, text) {
-  const line = snapshot.split('\n').find((line) => line.includes(text)) ?? ''
-  const [, ref] = /\[ref=(\w+)\]/.exec(line) ?? []
-  assert.ok(ref, `${text} in ${snapshot}`)
-  return ref
-}
 
 test('an exported script repeats the calls of the Playwright set', async (t) => {
   /** @type {string[]} */
@@ -67,21 +60,20 @@ test('an exported script repeats the calls of the Playwright set', async (t) => 
   }
   const { sessionId } = (await call('browser_navigate', { url: site.url('/page') })).meta
   const { text } = await call('browser_snapshot')
-  const ref = (named) => refOf(text, named)
   await call('browser_fill_form', {
     fields: [
-      { name: 'User', type: 'textbox', target: ref('textbox "User"'), value: 'ann' },
-      { name: 'Plan', type: 'combobox', target: ref('combobox "Plan"'), value: 'Paid' },
-      { name: 'News', type: 'checkbox', target: ref('checkbox "News"'), value: 'true' }
+      { name: 'User', type: 'textbox', target: refIn(text, /textbox "User"/), value: 'ann' },
+      { name: 'Plan', type: 'combobox', target: refIn(text, /combobox "Plan"/), value: 'Paid' },
+      { name: 'News', type: 'checkbox', target: refIn(text, /checkbox "News"/), value: 'true' }
     ]
   })
-  const password = ref('textbox "Password"')
+  const password = refIn(text, /textbox "Password"/)
   await call('browser_type', { target: password, text: 'hunter2', submit: true })
   const second = text.slice(text.indexOf('Bob'))
-  await call('browser_click', { target: refOf(second, 'button "Delete"') })
+  await call('browser_click', { target: refIn(second, /button "Delete"/) })
   await call('browser_click', { target: 'li >> nth=0 >> button' })
-  await call('browser_drag', { startTarget: ref('Card'), endTarget: ref('Lane') })
-  await call('browser_click', { target: ref('button "Play"') })
+  await call('browser_drag', { startTarget: refIn(text, /Card/), endTarget: refIn(text, /Lane/) })
+  await call('browser_click', { target: refIn(text, /button "Play"/) })
   await server.call('browser_click', { target: '#absent' })
   await call('browser_close')
   await server.end()
@@ -104,7 +96,7 @@ test('an exported script stops at the first call of the Playwright set that fail
   const server = await startServer(t, ['--store', file, '--tools', 'playwright'])
   const { meta } = await server.call('browser_navigate', { url: site.url('/page') })
   const { text } = await server.call('browser_snapshot')
-  await server.call('browser_click', { target: refOf(text, 'button "Save"') })
+  await server.call('browser_click', { target: refIn(text, /button "Save"/) })
   await server.end()
   const { folder } = await exportSession(t, file, meta.sessionId)
   body = '<button>Other</button>'

@@ -2,10 +2,12 @@
 // targets are parsed, printed and resolved, and which locator is generated for an element.
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { ROOT } from '../../scripts/run.mjs'
 import { PAGES as MINIWOB, startScript } from '../miniwob/episodes.mjs'
 import { DEBIAN_PAGES, NPM_PAGES } from '../page/oracle-pages.mjs'
-import { ROOT, World, bundle, launchChromium } from '../page/world.mjs'
+import { World, bundle, launchChromium } from '../page/world.mjs'
 import { PAGES } from '../support/pages.mjs'
 import { shared } from '../support/scope.mjs'
 import { LocatorComparison, printedByPlaywright } from './locator-comparison.mjs'
@@ -111,9 +113,9 @@ describe('locators of the Playwright tools', { timeout: 240_000 }, () => {
 
   test('are generated as by Playwright on real pages', async (t) => {
     const paths = [...NPM_PAGES, ...DEBIAN_PAGES].filter(
-      (path, index) => index % 3 === 0 && existsSync(ROOT + path) && !LARGE.test(path)
+      (path, index) => index % 3 === 0 && existsSync(join(ROOT, path)) && !LARGE.test(path)
     )
-    const pages = paths.map((path) => [path, ofFile(ROOT + path)])
+    const pages = paths.map((path) => [path, ofFile(join(ROOT, path))])
     await compareGenerated(t, /** @type {[string, Open][]} */ (pages), MAX_ELEMENTS_OF_REAL_PAGES)
   })
 

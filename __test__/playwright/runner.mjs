@@ -1,6 +1,7 @@
 // Runs scenarios on a server and returns normalized answers.
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { sizeOf } from '../support/pictures.mjs'
 import { normalize } from './normalize.mjs'
 
 /**
@@ -178,7 +179,7 @@ export class ScenarioRun {
   #read(path) {
     try {
       const bytes = readFileSync(resolve(this.#directory, path))
-      if (/\.(png|jpe?g|webp)$/.test(path)) return describePixels(bytes)
+      if (/\.(png|jpe?g|webp)$/.test(path)) return describePixels(bytes.toString('base64'))
       if (path.endsWith('.pdf')) return bytes.subarray(0, 5).toString()
       return bytes.toString()
     } catch (error) {
@@ -189,26 +190,15 @@ export class ScenarioRun {
 
 /** @param {{ mimeType: string, data: string }} image */
 function describeImage({ mimeType, data }) {
-  return `${mimeType} ${describePixels(Buffer.from(data, 'base64'))}`
+  return `${mimeType} ${describePixels(data)}`
 }
 
 /**
- * Returns the size of a PNG image. Other formats have none that is easy to read.
- * @param {Buffer} bytes
+ * Returns the size of an image. The size of a WebP image is not easy to read.
+ * @param {string} data its bytes in base64
  */
-function describePixels(bytes) {
-  if (bytes.readUInt32BE(0) === 0x89504e47)
-    return `${bytes.readUInt32BE(16)}x${bytes.readUInt32BE(20)}`
-  if (bytes.readUInt16BE(0) === 0xffd8) return `JPEG ${jpegSize(bytes)}`
-  return bytes.subarray(8, 12).toString()
-}
-
-/** @param {Buffer} bytes */
-function jpegSize(bytes) {
-  for (let at = 2; at < bytes.length; at += 2 + bytes.readUInt16BE(at + 2)) {
-    const marker = bytes[at + 1]
-    if (marker >= 0xc0 && marker <= 0xc2)
-      return `${bytes.readUInt16BE(at + 7)}x${bytes.readUInt16BE(at + 5)}`
-  }
-  return 'of unknown size'
+function describePixels(data) {
+  if (Buffer.from(data, 'base64').subarray(8, 12).toString() === 'WEBP') return 'WEBP'
+  const { type, width, height } = sizeOf(data)
+  return `${type === 'jpeg' ? 'JPEG ' : ''}${width}x${height}`
 }

@@ -1,17 +1,19 @@
 // The two servers of the differential test, each with its own working directory.
-import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { ROOT } from '../../scripts/run.mjs'
 import { pathOf } from '../support/browser.mjs'
+import { temporaryFolder } from '../support/record.mjs'
 import { startServer } from '../support/server.mjs'
 
-const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
-
 /** The package whose server is compared. `TROUPE_ROOT` selects another checkout. */
-export const TROUPE_ROOT = process.env.TROUPE_ROOT ?? REPOSITORY
+export const TROUPE_ROOT = process.env.TROUPE_ROOT ?? ROOT
 
-const PLAYWRIGHT = join(REPOSITORY, 'node_modules/@playwright/mcp')
+/** The command of @playwright/mcp. */
+export const PLAYWRIGHT_COMMAND = [
+  process.execPath,
+  join(ROOT, 'node_modules/@playwright/mcp/cli.js')
+]
 
 /** All capabilities of `--caps`. */
 export const CAPABILITIES = 'config,devtools,network,pdf,storage,testing,tracing,vision'
@@ -49,7 +51,7 @@ const FILES = {
 }
 
 /** Returns the path of the browser that tests use, so that both servers run the same. */
-function browserExecutable() {
+export function browserExecutable() {
   return pathOf('chromium-headless-shell') ?? pathOf('chromium') ?? ''
 }
 
@@ -99,7 +101,7 @@ export async function startPlaywright(t, { caps = CAPABILITIES, options = [] } =
     {
       cwd: directory,
       browser: false,
-      command: [process.execPath, join(PLAYWRIGHT, 'cli.js')],
+      command: PLAYWRIGHT_COMMAND,
       // Call logs are dim only if the terminal seems to support colors.
       env: { FORCE_COLOR: '1' }
     }
@@ -118,11 +120,7 @@ function workingDirectory(t) {
 }
 
 /** Creates an empty folder that ends with the test. @param {Scope} t */
-export function emptyFolder(t) {
-  const directory = realpathSync(mkdtempSync(join(tmpdir(), 'troupe-set-')))
-  t.after(() => rmSync(directory, { recursive: true, force: true }))
-  return directory
-}
+export const emptyFolder = (t) => realpathSync(temporaryFolder(t))
 
 /**
  * Starts Troupe with the set in `cwd`, with the default output directory and capabilities.

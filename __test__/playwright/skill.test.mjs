@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { refIn } from '../apps/app.mjs'
+import { refIn } from '../support/snapshots.mjs'
 import { startTroupe } from './servers.mjs'
 import { startDifferentialSite } from './site.mjs'
 

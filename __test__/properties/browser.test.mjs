@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { basename } from 'node:path'
 import { describe, test } from 'node:test'
 import { BROWSER, BROWSER_ARGUMENTS, BROWSER_CONFIG } from '../support/browser.mjs'
-import { NO_DISPLAY, WITHOUT_DISPLAY, startDisplay } from '../support/display.mjs'
+import { NO_DISPLAY, assertNeedsDisplay, isHeadless, startDisplay } from '../support/display.mjs'
 import { SessionManager, failure } from '../support/managers.mjs'
 import { browsers } from '../support/processes.mjs'
 import { startServer } from '../support/server.mjs'
@@ -63,22 +63,13 @@ describe('the browser', { timeout: 60_000 }, () => {
       })
       const { value: frame } = await server.ok('evaluate', { script: 'outerHeight - innerHeight' })
       const [{ command }] = browsers(server.child.pid)
-      const hasNoWindow =
-        /headless.shell$/.test(command[0]) ||
-        command.some((argument) => argument.startsWith('--headless'))
-      assert.equal(hasNoWindow, headless, command.join(' '))
+      assert.equal(isHeadless(command), headless, command.join(' '))
       // A window has a frame with an address bar in it; Firefox draws it without one, too.
       if (BROWSER !== 'firefox')
         assert.equal(frame > 0, !headless, `its frame is ${frame} pixels high`)
       await server.end()
     }
     // If a window was requested but is not possible, there is an error, not a fallback.
-    const server = await startServer(t, [...sandbox, '--headless', 'false'], {
-      browser: false,
-      handshake: false,
-      env: WITHOUT_DISPLAY
-    })
-    assert.equal((await within(server.exit, 'its end', 5000)).code, 2)
-    assert.match(server.stderr(), /^troupe: .*needs a display.*\n$/)
+    await assertNeedsDisplay(t, [...sandbox, '--headless', 'false'])
   })
 })

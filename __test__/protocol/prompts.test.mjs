@@ -1,9 +1,9 @@
 // Built-in prompts, custom prompts, and the completion of their arguments.
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
+import { temporaryFolder } from '../support/record.mjs'
 import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
@@ -14,9 +14,8 @@ import { startSite } from '../support/site.mjs'
  * @param {Record<string, string>} files
  */
 function promptFolder(t, files) {
-  const folder = mkdtempSync(join(tmpdir(), 'troupe-prompts-'))
+  const folder = temporaryFolder(t)
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
 

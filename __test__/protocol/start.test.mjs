@@ -1,12 +1,12 @@
 // Requests that need no browser do not wait for it.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { delayedBrowser } from '../support/delayed-browser.mjs'
 import { cleanEnvironment } from '../support/browser.mjs'
+import { temporaryFolder } from '../support/record.mjs'
 import { startServer } from '../support/server.mjs'
 import { isPending, until } from '../support/wait.mjs'
 
@@ -33,8 +33,7 @@ test(
   '`serverInfo` has the name and the version of the configuration',
   { timeout: 30_000 },
   async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'troupe-config-'))
-    t.after(() => rmSync(folder, { recursive: true, force: true }))
+    const folder = temporaryFolder(t)
     const file = join(folder, 'config.json')
     writeFileSync(file, JSON.stringify({ name: 'playwright-mcp-server', version: '3.2.1' }))
     const server = await startServer(t, ['--config', file], { handshake: false })
@@ -65,8 +64,7 @@ test(
   'stdin and stdout can be pipes or files instead of the sockets of Node',
   { timeout: 30_000 },
   (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'troupe-stdio-'))
-    t.after(() => rmSync(folder, { recursive: true, force: true }))
+    const folder = temporaryFolder(t)
     const hello = {
       protocolVersion: '2025-06-18',
       capabilities: {},

@@ -219,7 +219,7 @@ describe('troupe sessions', { timeout: 120_000 }, () => {
     const { status, stdout, stderr } = await run(
       join(folder, 'run.sh'),
       [...BROWSER_ARGUMENTS, '--store', 'none'],
-      env
+      { env }
     )
     assert.equal(status, 0, stderr)
     assert.equal(JSON.parse(stdout).success, true)

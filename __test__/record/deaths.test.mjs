@@ -11,6 +11,27 @@ import { startSite } from '../support/site.mjs'
 import { awaitDurableState } from '../support/state.mjs'
 import { until } from '../support/wait.mjs'
 
+/**
+ * Starts a server, reads a page by its session, and changes the page. `refId` is the id of its
+ * navigation.
+ * @param {import('node:test').TestContext} t
+ */
+async function changeReadPage(t) {
+  const file = recordFile(t)
+  const site = await startSite(t, {
+    '/grows': '<title>Grows</title><h1>Grows</h1>' + '<p>A line of text</p>'.repeat(30)
+  })
+  const first = await startServer(t, ['--store', file])
+  const sessionId = await first.createSession()
+  const { meta } = await first.call('navigate', { sessionId, url: site.url('/grows') })
+  await first.ok('get_content', { session_id: sessionId })
+  const script =
+    "document.body.append(Object.assign(document.createElement('h2'), { textContent: 'New' }))"
+  await first.ok('evaluate', { sessionId, script })
+  await first.ok('hover', { sessionId, selector: 'h1' })
+  return { file, first, sessionId, refId: meta.refId }
+}
+
 describe('the record', { timeout: 180_000, skip: NO_SQLITE }, () => {
   test('after a kill at a random moment, the file is intact and has every result that the client got, byte for byte', async (t) => {
     const file = recordFile(t)
@@ -52,44 +73,18 @@ describe('the record', { timeout: 180_000, skip: NO_SQLITE }, () => {
   })
 
   test('diff cursors survive the restart, and resumed reads return the correct delta', async (t) => {
-    const file = recordFile(t)
-    const site = await startSite(t, {
-      '/grows': '<title>Grows</title><h1>Grows</h1>' + '<p>A line of text</p>'.repeat(30)
-    })
-    const first = await startServer(t, ['--store', file])
-    const sessionId = await first.createSession()
-    const { meta } = await first.call('navigate', { sessionId, url: site.url('/grows') })
-    await first.ok('get_content', { session_id: sessionId })
-    await first.ok('get_content', { ref_id: meta.refId })
-    await first.ok('evaluate', {
-      sessionId,
-      script:
-        "document.body.append(Object.assign(document.createElement('h2'), { textContent: 'New' }))"
-    })
-    await first.ok('hover', { sessionId, selector: 'h1' })
+    const { file, first, sessionId, refId } = await changeReadPage(t)
+    await first.ok('get_content', { ref_id: refId })
     await kill(first)
     const second = await startServer(t, ['--store', file])
-    assert.equal(await second.ok('get_content', { ref_id: meta.refId }), '')
+    assert.equal(await second.ok('get_content', { ref_id: refId }), '')
     const delta = await second.ok('get_content', { session_id: sessionId })
     assert.match(delta, /^@@ .* @@\n\+- heading "New"/)
     assert.equal(await second.ok('get_content', { session_id: sessionId }), '')
   })
 
   test('after session_resume, get_content by session returns the unread change', async (t) => {
-    const file = recordFile(t)
-    const site = await startSite(t, {
-      '/grows': '<title>Grows</title><h1>Grows</h1>' + '<p>A line of text</p>'.repeat(30)
-    })
-    const first = await startServer(t, ['--store', file])
-    const sessionId = await first.createSession()
-    await first.call('navigate', { sessionId, url: site.url('/grows') })
-    await first.ok('get_content', { session_id: sessionId })
-    await first.ok('evaluate', {
-      sessionId,
-      script:
-        "document.body.append(Object.assign(document.createElement('h2'), { textContent: 'New' }))"
-    })
-    await first.ok('hover', { sessionId, selector: 'h1' })
+    const { file, first, sessionId } = await changeReadPage(t)
     await awaitDurableState()
     await kill(first)
     const second = await startServer(t, ['--store', file])

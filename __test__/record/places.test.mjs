@@ -1,6 +1,6 @@
 // The file of the record, and calls while it cannot be written.
 import assert from 'node:assert/strict'
-import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import {
   chmodSync,
   mkdtempSync,
@@ -14,10 +14,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { describe, test } from 'node:test'
-import { promisify } from 'node:util'
-import { cleanEnvironment } from '../support/browser.mjs'
 import { NO_SQLITE, kill, query, recordFile, temporaryFolder } from '../support/record.mjs'
-import { BIN, startServer } from '../support/server.mjs'
+import { troupe } from '../support/scripts.mjs'
+import { startServer } from '../support/server.mjs'
 import { until } from '../support/wait.mjs'
 
 const PAGE = 'data:text/html,<title>Page</title><h1>Page</h1>'
@@ -81,9 +80,10 @@ describe('the file of the record', { timeout: 120_000 }, () => {
     assert.match(stderr, /damaged.*troupe doctor --repair/)
     assert.deepEqual(readFileSync(file), before)
 
-    assert.match(await troupe(['doctor', '--store', file]), /MISSING +record: .*damaged/)
+    const { stdout } = await troupe('doctor', '--store', file)
+    assert.match(stdout, /MISSING +record: .*damaged/)
     assert.deepEqual(readFileSync(file), before)
-    await troupe(['doctor', '--repair', '--store', file])
+    await troupe('doctor', '--repair', '--store', file)
     assert.deepEqual(readFileSync(`${file}.damaged-1`), before)
     const server = await startServer(t, ['--store', file])
     await server.ok('list_sessions')
@@ -257,13 +257,4 @@ async function lock(t, file) {
     child.stdin.end()
     return ended
   }
-}
-
-/** Returns the output of a command. @param {string[]} args */
-async function troupe(args) {
-  const { stdout } = await promisify(execFile)(process.execPath, [BIN, ...args], {
-    env: cleanEnvironment(),
-    timeout: 20_000
-  }).catch((ended) => ended)
-  return stdout
 }

@@ -1,11 +1,11 @@
 // An npm registry on 127.0.0.1 with the packages of this repository, and users whose package
 // managers know no other registry.
 import { spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../support/ports.mjs'
+import { temporaryFolder } from '../support/record.mjs'
 import { until } from '../support/wait.mjs'
 
 const TOOLS = fileURLToPath(new URL('node_modules', import.meta.url))
@@ -17,8 +17,7 @@ export const nodeOf = (version) => join(TOOLS, `node-${version}/bin/node`)
 
 /** Returns a temporary folder that is removed at the end. @param {Scope} t */
 export function folderFor(t) {
-  const folder = mkdtempSync(join(tmpdir(), 'troupe-package-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = temporaryFolder(t)
   return folder
 }
 

@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { before, describe, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
+import { ROOT } from '../../scripts/run.mjs'
 import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
@@ -20,7 +20,6 @@ import { PLATFORMS, THIS_PLATFORM, builtFiles, packageOf } from '../../scripts/p
 import { releaseAddon } from '../../scripts/setup.mjs'
 import { folderFor, newUser, startRegistry } from './registry.mjs'
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const VERSION = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).version
 const NEXT_VERSION = '99.0.0'
 

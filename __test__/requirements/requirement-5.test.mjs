@@ -8,7 +8,7 @@ describe('requirement 5: typing', { timeout: 60_000 }, () => {
   const { server, site } = startShared()
   let sessionId
   const type = (args) => server.call('type', { sessionId, ...args })
-  const evaluate = async (script) => (await server.ok('evaluate', { sessionId, script })).value
+  const evaluate = (script) => server.evaluate(script, { sessionId })
 
   before(async () => {
     sessionId = await server.createSession()

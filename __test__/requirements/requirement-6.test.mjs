@@ -3,7 +3,13 @@ import assert from 'node:assert/strict'
 import { basename } from 'node:path'
 import { describe, test } from 'node:test'
 import { BROWSER_ARGUMENTS } from '../support/browser.mjs'
-import { NO_DISPLAY, WITHOUT_DISPLAY, startDisplay } from '../support/display.mjs'
+import {
+  NO_DISPLAY,
+  WITHOUT_DISPLAY,
+  assertNeedsDisplay,
+  isHeadless,
+  startDisplay
+} from '../support/display.mjs'
 import { browsers } from '../support/processes.mjs'
 import { startServer } from '../support/server.mjs'
 import { until, within } from '../support/wait.mjs'
@@ -15,10 +21,6 @@ async function browserOf(server) {
   await server.awaitBrowserReady()
   return browsers(server.child.pid)[0].command
 }
-
-const isHeadless = (command) =>
-  /headless.shell$/.test(command[0]) ||
-  command.some((argument) => argument.startsWith('--headless'))
 
 /** Returns bounds of the lifetime of a new session: its creation takes time. */
 async function lifeOf(server) {
@@ -82,13 +84,7 @@ describe('requirement 6: start parameters', { timeout: 90_000 }, () => {
       await server.end()
     }
     // Property 8 shows `--headless=false` with a display; without one it cannot be.
-    const server = await startServer(t, ['--headless=false', ...SANDBOX], {
-      browser: false,
-      handshake: false,
-      env: WITHOUT_DISPLAY
-    })
-    assert.equal((await within(server.exit, 'its end', 5000)).code, 2)
-    assert.match(server.stderr(), /^troupe: .*needs a display.*\n$/)
+    await assertNeedsDisplay(t, ['--headless=false', ...SANDBOX])
   })
 
   test('6.5 without --session-timeout a session lives for 5 minutes', async (t) => {

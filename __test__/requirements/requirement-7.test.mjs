@@ -72,25 +72,31 @@ describe('requirement 7: one shared browser', { timeout: 60_000 }, () => {
     const server = await startServer(t)
     const site = await startSite(t)
     const [one, two] = [await server.createSession(), await server.createSession()]
-    const evaluate = async (sessionId, script) =>
-      (await server.ok('evaluate', { sessionId, script })).value
     for (const sessionId of [one, two])
       await server.ok('navigate', { sessionId, url: site.url('/storage') })
     const read =
       '({ cookie: document.cookie, local: { ...localStorage }, session: { ...sessionStorage } })'
-    await evaluate(
-      one,
-      "document.cookie = 'key=one'; localStorage.kept = 'one'; sessionStorage.kept = 'one'"
+    await server.evaluate(
+      "document.cookie = 'key=one'; localStorage.kept = 'one'; sessionStorage.kept = 'one'",
+      { sessionId: one }
     )
-    assert.deepEqual(await evaluate(one, read), {
+    assert.deepEqual(await server.evaluate(read, { sessionId: one }), {
       cookie: 'key=one',
       local: { kept: 'one' },
       session: { kept: 'one' }
     })
-    assert.deepEqual(await evaluate(two, read), { cookie: '', local: {}, session: {} })
+    assert.deepEqual(await server.evaluate(read, { sessionId: two }), {
+      cookie: '',
+      local: {},
+      session: {}
+    })
     // A later session starts empty, too.
     const three = await server.createSession()
     await server.ok('navigate', { sessionId: three, url: site.url('/storage') })
-    assert.deepEqual(await evaluate(three, read), { cookie: '', local: {}, session: {} })
+    assert.deepEqual(await server.evaluate(read, { sessionId: three }), {
+      cookie: '',
+      local: {},
+      session: {}
+    })
   })
 })

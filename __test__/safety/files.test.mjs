@@ -1,18 +1,10 @@
 // Names of files outside the accessible folders: no tool reads or writes one.
 import assert from 'node:assert/strict'
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { startHttpServer } from '../support/http.mjs'
+import { temporaryFolder } from '../support/record.mjs'
 import { startServer } from '../support/server.mjs'
 
 /**
@@ -71,8 +63,7 @@ test(
   'no name leads out of the output folder, for any tool that takes one',
   { timeout: 60_000, skip: process.platform === 'win32' && 'links need a right there' },
   async (t) => {
-    const root = mkdtempSync(join(tmpdir(), 'troupe-ways-out-'))
-    t.after(() => rmSync(root, { recursive: true, force: true }))
+    const root = temporaryFolder(t)
     const [output, out] = [join(root, 'output'), join(root, 'out')]
     for (const folder of [join(output, 'inner'), join(out, 'deep')])
       mkdirSync(folder, { recursive: true })
@@ -116,8 +107,7 @@ test(
   'clients over HTTP reach no file of the directory that the server was started in',
   { timeout: 60_000 },
   async (t) => {
-    const root = mkdtempSync(join(tmpdir(), 'troupe-http-files-'))
-    t.after(() => rmSync(root, { recursive: true, force: true }))
+    const root = temporaryFolder(t)
     for (const folder of ['output', 'downloads']) mkdirSync(join(root, folder))
     for (const file of ['secret.txt', 'downloads/secret.txt', 'output/own.txt'])
       writeFileSync(join(root, file), '{"cookies": [], "origins": []}')

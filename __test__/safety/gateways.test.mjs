@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs'
 import { test } from 'node:test'
 import { startServer } from '../support/server.mjs'
-import { startSite } from '../support/site.mjs'
+import { scriptRoute, startSite } from '../support/site.mjs'
 import { until } from '../support/wait.mjs'
 
 /** The ports of 127.0.0.1 on which a process listens. @param {number} pid @returns {string[]} */
@@ -28,10 +28,6 @@ const WORKER = `
   const inner = new Worker('/nested.js')
   inner.onmessage = ({ data }) => postMessage(data)
   onmessage = ({ data }) => inner.postMessage(data)`
-/** @param {string} source @returns {import('../support/site.mjs').Route} */
-const script = (source) => (_request, response) =>
-  response.writeHead(200, { 'content-type': 'text/javascript' }).end(source)
-
 test(
   'a session with a worker inside a worker leaves no port open',
   { skip: process.platform !== 'linux', timeout: 60_000 },
@@ -42,8 +38,8 @@ test(
     worker.postMessage('both answer')</script>`
     const site = await startSite(t, {
       '/workers': page,
-      '/worker.js': script(WORKER),
-      '/nested.js': script(NESTED)
+      '/worker.js': scriptRoute(WORKER),
+      '/nested.js': scriptRoute(NESTED)
     })
     const server = await startServer(t, ['--blocked-domains', 'blocked.example'])
     const pid = /** @type {number} */ (server.child.pid)

@@ -1,18 +1,16 @@
 // Chromium's sandbox, which root cannot use: the tests as root run the server as another user.
 import assert from 'node:assert/strict'
-import { chownSync, mkdtempSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { chownSync, readFileSync, readlinkSync } from 'node:fs'
 import { test } from 'node:test'
 import { descendants } from '../support/processes.mjs'
+import { temporaryFolder } from '../support/record.mjs'
 import { BIN, startServer } from '../support/server.mjs'
 
 /** The user `nobody`. */
 const USER = 65_534
 
 test('for a user other than root, pages run in the sandbox of Chromium', async (t) => {
-  const home = mkdtempSync(join(tmpdir(), 'troupe-sandbox-'))
-  t.after(() => rmSync(home, { recursive: true, force: true }))
+  const home = temporaryFolder(t)
   const isRoot = process.getuid() === 0
   if (isRoot) chownSync(home, USER, USER)
   const user = [`--reuid=${USER}`, `--regid=${USER}`, '--clear-groups']

@@ -1,12 +1,11 @@
 // Secrets that are typed by name are masked in all output, in every encoding.
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { BROWSER_CONFIG } from '../support/browser.mjs'
-import { NO_SQLITE, recordFile } from '../support/record.mjs'
+import { NO_SQLITE, recordFile, temporaryFolder } from '../support/record.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
 import { QUICK, startWithScriptedUpstream } from '../upstream/upstream.mjs'
@@ -61,8 +60,7 @@ function assertNone(text, where) {
 
 /** @param {{ after: (end: () => unknown) => void }} t */
 function secretsFile(t) {
-  const folder = mkdtempSync(join(tmpdir(), 'troupe-secrets-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = temporaryFolder(t)
   const file = join(folder, 'secrets.env')
   writeFileSync(file, `# of the shop\nLOGIN='${VALUE}'\n`)
   return { folder, file }

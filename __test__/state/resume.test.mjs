@@ -16,6 +16,7 @@ import {
   memberSite,
   startOn
 } from '../support/state.mjs'
+import { refIn } from '../support/snapshots.mjs'
 import { until } from '../support/wait.mjs'
 
 const isWebkit = BROWSER === 'webkit'
@@ -62,9 +63,8 @@ describe('session_resume', { timeout: 120_000 }, () => {
     await dying.ok('pages', { sessionId, action: 'new', url: other.url('/plain') })
     await dying.ok('pages', { sessionId, action: 'select', pageId: 'page-1' })
     const snapshot = await dying.ok('snapshot', { sessionId })
-    const ref = (name) => new RegExp(`${name}.*?\\[ref=((?:f\\d+)?e\\d+)\\]`).exec(snapshot)?.[1]
-    const [save, press] = [ref('button "Save"'), ref('button "Press"')]
-    assert.match(press ?? '', /^f\d+e\d+$/)
+    const [save, press] = [/button "Save"/, /button "Press"/].map((name) => refIn(snapshot, name))
+    assert.match(press, /^f\d+e\d+$/)
     await awaitDurableState()
     await kill(dying)
 
@@ -313,8 +313,6 @@ describe('session_resume', { timeout: 120_000 }, () => {
       const record = recordFile(t)
       const dying = await startOn(t, record)
       const sessionId = await dying.createSession()
-      const evaluate = async (server, script) =>
-        (await server.ok('evaluate', { sessionId, script })).value
       const put = (text) => `new Promise((resolve, reject) => {
       const request = indexedDB.open('large', 1)
       request.onupgradeneeded = () => request.result.createObjectStore('texts')
@@ -326,7 +324,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
       }
     })`
       await dying.ok('navigate', { sessionId, url: site.url('/plain') })
-      await evaluate(dying, put("'first ' + '\\ud83d \\u{1f600}\"'.repeat(200000)"))
+      await dying.evaluate(put("'first ' + '\\ud83d \\u{1f600}\"'.repeat(200000)"), { sessionId })
       const origin = () =>
         query(record, 'SELECT rowid, hash, length(storage) AS length FROM session_origins')[0]
       const first = await until(
@@ -334,9 +332,9 @@ describe('session_resume', { timeout: 120_000 }, () => {
         'the large database in the record',
         SEVERAL_READS
       )
-      const scrolled = await evaluate(
-        dying,
-        "document.body.style.height = '9000px'; scrollTo(0, 777); scrollY"
+      const scrolled = await dying.evaluate(
+        "document.body.style.height = '9000px'; scrollTo(0, 777); scrollY",
+        { sessionId }
       )
       await until(
         () =>
@@ -345,13 +343,13 @@ describe('session_resume', { timeout: 120_000 }, () => {
         'the scroll position in the record'
       )
       assert.deepEqual(origin(), first, 'only the scroll position is written')
-      await evaluate(dying, put("'second'"))
+      await dying.evaluate(put("'second'"), { sessionId })
       await until(
         () => origin().hash !== first.hash,
         'the changed database in the record',
         SEVERAL_READS
       )
-      await evaluate(dying, put("'third ' + 'x'.repeat(2000000)"))
+      await dying.evaluate(put("'third ' + 'x'.repeat(2000000)"), { sessionId })
       await until(() => origin().length > 2e6, 'the large database in the record', SEVERAL_READS)
       await kill(dying)
 
@@ -364,7 +362,7 @@ describe('session_resume', { timeout: 120_000 }, () => {
         found.onsuccess = () => resolve([found.result.slice(0, 8), found.result.length])
       }
     })`
-      assert.deepEqual(await evaluate(server, read), ['third xx', 2000006])
+      assert.deepEqual(await server.evaluate(read, { sessionId }), ['third xx', 2000006])
     }
   )
 

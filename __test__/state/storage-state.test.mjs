@@ -1,10 +1,10 @@
 // Cookies and storage as a file that Playwright and Troupe exchange.
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, statSync, writeFileSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { launchChromium } from '../page/world.mjs'
+import { temporaryFolder } from '../support/record.mjs'
 import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { sendHtml, startSite } from '../support/site.mjs'
@@ -12,8 +12,7 @@ import { DESCRIBE_STORAGE, FILL_STORAGE, memberSite } from '../support/state.mjs
 
 describe('the storage state', { timeout: 120_000 }, () => {
   const t = shared()
-  const folder = mkdtempSync(join(tmpdir(), 'troupe-state-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = temporaryFolder(t)
   const begun = Promise.all([
     memberSite(t),
     startServer(t, ['--store', 'none', '--output-dir', folder, '--max-sessions', '40']),

@@ -1,18 +1,19 @@
 // Files of tools in an S3 bucket: any server reads what another one wrote.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { cleanEnvironment } from '../support/browser.mjs'
 import { startHttpServer } from '../support/http.mjs'
 import { freePort } from '../support/ports.mjs'
 import { browsers } from '../support/processes.mjs'
+import { temporaryFolder } from '../support/record.mjs'
 import { CREDENTIALS, NO_S3, startS3, startS3Proxy } from '../support/s3.mjs'
 import { shared } from '../support/scope.mjs'
+import { runDoctor } from '../support/scripts.mjs'
 import { BIN, startServer } from '../support/server.mjs'
-import { startSite } from '../support/site.mjs'
+import { attachmentRoute, startSite } from '../support/site.mjs'
 
 const OUTPUT = 's3://files/agents'
 const ARGS = ['--output-dir', OUTPUT, '--enable-file-upload', 'true']
@@ -27,22 +28,10 @@ const UPLOADED = {
     '(async () => Promise.all([...document.querySelector("#upload").files].map(async (file) => [file.name, file.size, (await file.text()).slice(0, 20)])))()'
 }
 
-/**
- * @param {string} name @param {string | Buffer} body
- * @returns {import('../support/site.mjs').Route}
- */
-const attachment = (name, body) => (_request, response) =>
-  response
-    .writeHead(200, {
-      'content-type': 'application/octet-stream',
-      'content-disposition': `attachment; filename="${name}"`
-    })
-    .end(body)
-
 const ROUTES = {
   '/files': PAGE,
-  '/report': attachment('report.csv', 'a,b'),
-  '/film': attachment('film.mp4', FILM)
+  '/report': attachmentRoute('report.csv', 'a,b'),
+  '/film': attachmentRoute('film.mp4', FILM)
 }
 
 /**
@@ -52,24 +41,6 @@ const ROUTES = {
 function assertNoCredentials(...texts) {
   for (const text of texts)
     for (const secret of Object.values(CREDENTIALS)) assert.ok(!text.includes(secret), text)
-}
-
-/**
- * Makes a call that must fail, and returns its error.
- * @param {import('../support/http.mjs').HttpClient} client
- * @param {string} tool @param {Record<string, unknown>} given
- */
-async function failure(client, tool, given) {
-  const { json, isError } = await client.call(tool, given)
-  assert.ok(isError, JSON.stringify(json))
-  return json
-}
-
-/** @param {Record<string, string>} env @param {string[]} args */
-function doctor(env, ...args) {
-  const command = [BIN, 'doctor', '--headless', '--no-sandbox', ...args]
-  const { stdout, stderr } = spawnSync(process.execPath, command, { env: cleanEnvironment(env) })
-  return `${stdout}${stderr}`
 }
 
 describe('files in a bucket', { timeout: 120_000, skip: NO_S3 }, () => {
@@ -124,7 +95,7 @@ describe('files in a bucket', { timeout: 120_000, skip: NO_S3 }, () => {
     await client.ok('navigate', { url: site.url('/files') })
     const named = await client.ok('save_pdf', { path: 'kept.pdf' })
     assert.equal(named.path, `${OUTPUT}/kept.pdf`)
-    const error = await failure(client, 'save_pdf', { path: 'kept.pdf' })
+    const error = await client.fail('save_pdf', { path: 'kept.pdf' })
     assert.match(error.message, /`s3:\/\/files\/agents\/kept.pdf` exists/)
     const paths = []
     for (let round = 0; round < 2; round++) {
@@ -178,13 +149,13 @@ describe('files in a bucket', { timeout: 120_000, skip: NO_S3 }, () => {
       '../x.png',
       '/x.png'
     ]) {
-      const written = await failure(client, 'screenshot', { path: name })
+      const written = await client.fail('screenshot', { path: name })
       assert.equal(written.errorCode, 'BLOCKED_BY_POLICY', name)
       assert.match(written.suggestion, /s3:\/\/files\/agents/)
-      const read = await failure(client, 'upload_file', { selector: '#upload', files: [name] })
+      const read = await client.fail('upload_file', { selector: '#upload', files: [name] })
       assert.equal(read.errorCode, 'BLOCKED_BY_POLICY', name)
     }
-    const missing = await failure(client, 'upload_file', {
+    const missing = await client.fail('upload_file', {
       selector: '#upload',
       files: ['none.txt']
     })
@@ -225,8 +196,7 @@ describe('files in a bucket', { timeout: 120_000, skip: NO_S3 }, () => {
   })
 
   test('and files in the working directory are accessible over stdio', async (t) => {
-    const cwd = mkdtempSync(join(tmpdir(), 'troupe-test-bucket-'))
-    t.after(() => rmSync(cwd, { recursive: true, force: true }))
+    const cwd = temporaryFolder(t)
     writeFileSync(join(cwd, 'local.txt'), 'local')
     const server = await startServer(t, ARGS, { cwd, env: s3.env })
     await server.ok('navigate', { url: site.url('/files') })
@@ -246,10 +216,10 @@ describe('files in a bucket', { timeout: 120_000, skip: NO_S3 }, () => {
 
   test('are checked by doctor, which leaves nothing behind', async () => {
     const before = await s3.keys()
-    const report = doctor(s3.env, '--output-dir', OUTPUT)
-    assert.match(report, /ok +bucket: s3:\/\/files\/agents is writable/)
+    const report = await runDoctor(s3.env, '--output-dir', OUTPUT)
+    assert.match(report.stdout, /ok +bucket: s3:\/\/files\/agents is writable/)
     assert.deepEqual(await s3.keys(), before)
-    const missing = doctor(s3.env, '--output-dir', 's3://missing/agents')
+    const { stdout: missing } = await runDoctor(s3.env, '--output-dir', 's3://missing/agents')
     assert.match(missing, /MISSING +bucket: .*the bucket `missing` does not exist at `http:/)
   })
 })
@@ -285,9 +255,9 @@ describe('a bucket that cannot be used', { timeout: 180_000, skip: NO_S3 }, () =
     assert.deepEqual([error.errorCode, error.retryable], ['NETWORK_ERROR', true])
     assert.ok(error.message.includes(`\`${url}\` cannot be reached`), error.message)
     assert.match(error.suggestion, /AWS_ENDPOINT_URL/)
-    const report = doctor(env, '--output-dir', OUTPUT)
-    assert.match(report, /MISSING +bucket: .*cannot be reached/)
-    assertNoCredentials(report)
+    const report = await runDoctor(env, '--output-dir', OUTPUT)
+    assert.match(report.stdout, /MISSING +bucket: .*cannot be reached/)
+    assertNoCredentials(report.stdout, report.stderr)
   })
 
   test('because its server does not respond is a retryable error', async (t) => {
@@ -322,9 +292,9 @@ describe('a bucket that cannot be used', { timeout: 180_000, skip: NO_S3 }, () =
     assert.deepEqual([error.errorCode, error.retryable], ['NETWORK_ERROR', false])
     assert.match(error.message, /denied the request \(InvalidAccessKeyId\)/)
     assert.match(error.suggestion, /AWS_ACCESS_KEY_ID/)
-    const report = doctor(s3.env, '--output-dir', OUTPUT)
-    assert.match(report, /MISSING +bucket: .*denied the request/)
-    assertNoCredentials(report)
+    const report = await runDoctor(s3.env, '--output-dir', OUTPUT)
+    assert.match(report.stdout, /MISSING +bucket: .*denied the request/)
+    assertNoCredentials(report.stdout, report.stderr)
   })
 
   test('because it does not exist is a permanent error', async (t) => {

@@ -22,12 +22,6 @@ import { until } from '../support/wait.mjs'
 const PAGE = '<title>Form</title><h1>Form</h1><input aria-label="Name">'
 const VALUE = { script: 'document.querySelector("input").value' }
 
-/** @param {import('../support/http.mjs').HttpServer} server @param {string} name */
-async function metric(server, name) {
-  const text = await (await server.fetch('/metrics')).text()
-  return Number(new RegExp(`^troupe_${name} (.+)$`, 'm').exec(text)?.[1])
-}
-
 /**
  * Resumes a session. Repeats that until the lease of its former server has expired, after 3 s.
  * @param {import('../support/server.mjs').Server} server @param {string} sessionId
@@ -98,7 +92,7 @@ describe('--store postgres://', { timeout: 120_000, skip: NO_POSTGRES }, () => {
     ])
     const client = await server.connect()
     await client.ok('evaluate', { script: '1' })
-    assert.equal(await metric(server, 'record_available'), 1)
+    assert.equal(await server.metric('record_available'), 1)
     await database.stop()
     const { json } = await client.call('evaluate', { script: 'document.title = "not run"' })
     assert.deepEqual(
@@ -112,8 +106,8 @@ describe('--store postgres://', { timeout: 120_000, skip: NO_POSTGRES }, () => {
     assert.match(reason, /the record cannot be written/)
     assert.equal(record.status, 'unavailable')
     assert.equal((await fetch(server.at('/ready'))).status, 200)
-    assert.equal(await metric(server, 'record_available'), 0)
-    assert.ok((await metric(server, 'record_queue')) > 0)
+    assert.equal(await server.metric('record_available'), 0)
+    assert.ok((await server.metric('record_queue')) > 0)
 
     await database.start()
     const title = await until(async () => {
@@ -124,7 +118,7 @@ describe('--store postgres://', { timeout: 120_000, skip: NO_POSTGRES }, () => {
     assert.equal((await fetch(server.at('/health'))).status, 200)
     const { requests } = await client.ok('list_requests')
     assert.ok(requests.length >= 3, JSON.stringify(requests))
-    assert.equal(await metric(server, 'record_lost_entries_total'), 0)
+    assert.equal(await server.metric('record_lost_entries_total'), 0)
   })
 
   test('with --store-failure continue, calls go on during an outage, and /health is degraded', async (t) => {
@@ -148,7 +142,7 @@ describe('--store postgres://', { timeout: 120_000, skip: NO_POSTGRES }, () => {
       async () => (await (await fetch(server.at('/health'))).json()).status === 'ok',
       'the recovery of the record'
     )
-    assert.equal(await metric(server, 'record_lost_entries_total'), 0)
+    assert.equal(await server.metric('record_lost_entries_total'), 0)
   })
 
   test('gets the record of a file with troupe store migrate, and resumes its sessions', async (t) => {
@@ -223,14 +217,12 @@ describe('--store postgres://', { timeout: 120_000, skip: NO_POSTGRES }, () => {
     const { meta } = await server.call('navigate', { sessionId, url: site.url('/form') })
     assert.match(await server.ok('get_content', { ref_id: meta.refId }), /heading "Form"/)
     await server.end()
-    const { stdout, status } = await run(
-      process.execPath,
-      [BIN, 'sessions'],
-      cleanEnvironment({
+    const { stdout, status } = await run(process.execPath, [BIN, 'sessions'], {
+      env: cleanEnvironment({
         ...env,
         TROUPE_STORE: database.tcpUrl('127.0.0.1', 'sslmode=verify-full')
       })
-    )
+    })
     assert.deepEqual([status, stdout.includes(sessionId)], [0, true], stdout)
     for (const text of [stdout, server.stderr()]) assert.ok(!text.includes(PASSWORD), text)
   })
@@ -261,7 +253,7 @@ describe('--store postgres://', { timeout: 120_000, skip: NO_POSTGRES }, () => {
     for (const { name, host, query, authority, message, password } of mistakes) {
       const url = database.tcpUrl(host, query, password)
       const env = cleanEnvironment({ TROUPE_STORE: url, SSL_CERT_FILE: authority })
-      const { status, stdout, stderr } = await run(process.execPath, [BIN, 'sessions'], env)
+      const { status, stdout, stderr } = await run(process.execPath, [BIN, 'sessions'], { env })
       assert.deepEqual([status, stdout], [1, ''], name)
       assert.match(stderr, message, name)
       assert.match(stderr, /cannot be used/, name)

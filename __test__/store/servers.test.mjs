@@ -52,11 +52,6 @@ function move(
   return client
 }
 
-/** The number of open sessions of a server. */
-async function sessions(/** @type {import('../support/http.mjs').HttpServer} */ server) {
-  return (await (await fetch(server.at('/health'))).json()).sessions
-}
-
 describe(
   'several servers with --store postgres://',
   { timeout: 120_000, skip: NO_POSTGRES },
@@ -69,10 +64,10 @@ describe(
       for (let round = 0; round < 4; round++) {
         assert.match(JSON.stringify(await client.ok('evaluate', VALUE)), /Ada/)
       }
-      assert.deepEqual([await sessions(servers[0]), await sessions(servers[1])], [1, 0])
+      assert.deepEqual([await servers[0].sessionCount(), await servers[1].sessionCount()], [1, 0])
       assert.equal((await client.fetch('DELETE')).status, 204)
       assert.equal((await client.request('ping')).error.status, 404)
-      await until(async () => (await sessions(servers[0])) === 0, 'the end of the session')
+      await until(async () => (await servers[0].sessionCount()) === 0, 'the end of the session')
     })
 
     test('make a call in the server that holds its session, and resume the session when that server is killed', async (t) => {
@@ -82,7 +77,7 @@ describe(
       await first.ok('navigate', { sessionId, url: form })
       await second.ok('type', { sessionId, selector: 'label=Name', text: 'Grace' })
       assert.match(JSON.stringify(await first.ok('evaluate', { sessionId, ...VALUE })), /Grace/)
-      assert.deepEqual([await sessions(servers[0]), await sessions(servers[1])], [1, 0])
+      assert.deepEqual([await servers[0].sessionCount(), await servers[1].sessionCount()], [1, 0])
       const missing = await second.call('click', { sessionId, selector: 'e999', timeout: 100 })
       assert.equal(missing.json.errorCode, 'ELEMENT_NOT_FOUND', JSON.stringify(missing.json))
       const program = servers[1].program()
@@ -97,7 +92,7 @@ describe(
       const after = await second.ok('evaluate', { sessionId, ...VALUE })
       assert.match(JSON.stringify(after), /Grace/)
       assert.match(JSON.stringify(after), /resumed for this call/)
-      assert.equal(await sessions(servers[1]), 1)
+      assert.equal(await servers[1].sessionCount(), 1)
       const { requests } = await second.ok('list_requests', { sessionId, limit: 100 })
       assert.equal(requests.length, 7, JSON.stringify(requests))
     })
@@ -154,7 +149,7 @@ describe(
       const after = await client.call('evaluate', VALUE)
       assert.match(JSON.stringify(after), /Ada/)
       assert.equal(after.meta.sessionId, meta.sessionId)
-      assert.equal(await sessions(servers[1]), 1)
+      assert.equal(await servers[1].sessionCount(), 1)
       assert.match(JSON.stringify(await client.ok('evaluate', VALUE)), /Ada/)
       const { requests } = await client.ok('list_requests', { limit: 100 })
       assert.equal(requests.length, 4, JSON.stringify(requests))
@@ -196,8 +191,11 @@ describe(
         assert.ok(!json?.errorCode || json.retryable, text)
         return !json?.errorCode
       }, 'a call through the former server')
-      assert.equal(await sessions(servers[1]), 1)
-      await until(async () => (await sessions(servers[0])) === 0, 'the end of the former session')
+      assert.equal(await servers[1].sessionCount(), 1)
+      await until(
+        async () => (await servers[0].sessionCount()) === 0,
+        'the end of the former session'
+      )
     })
 
     test('lose no client in a rolling restart', async (t) => {

@@ -11,12 +11,6 @@ import { until } from '../support/wait.mjs'
 
 const LIMIT = /the limit of all servers is 1 \(set by `--max-sessions-total`\)/
 
-/** @param {import('../support/http.mjs').HttpServer} server @param {string} name */
-async function metric(server, name) {
-  const text = await (await server.fetch('/metrics')).text()
-  return Number(new RegExp(`^troupe_${name} (\\d+)$`, 'm').exec(text)?.[1])
-}
-
 describe('--max-sessions-total', { timeout: 120_000 }, () => {
   test('limits the sessions of all servers that share a file, also those that are resumed', async (t) => {
     const args = ['--store', recordFile(t), '--max-sessions-total', '1']
@@ -64,20 +58,20 @@ describe('--max-sessions-total', { timeout: 120_000 }, () => {
       await second.createSession()
       for (const server of servers) {
         const names = ['sessions', 'all_sessions', 'all_session_limit', 'session_queue']
-        const values = await Promise.all(names.map((name) => metric(server, name)))
+        const values = await Promise.all(names.map((name) => server.metric(name)))
         assert.deepEqual(values, [1, 2, 2, 0])
       }
 
       const ofSecond = second.createSession()
-      await until(async () => (await metric(servers[1], 'session_queue')) === 1, 'the call')
+      await until(async () => (await servers[1].metric('session_queue')) === 1, 'the call')
       await first.ok('close_session', { sessionId })
       await ofSecond
       const ofFirst = first.createSession()
-      await until(async () => (await metric(servers[0], 'session_queue')) === 1, 'the call')
+      await until(async () => (await servers[0].metric('session_queue')) === 1, 'the call')
       await kill(servers[1])
       await ofFirst
       assert.deepEqual(
-        [await metric(servers[0], 'all_sessions'), await metric(servers[0], 'session_queue')],
+        [await servers[0].metric('all_sessions'), await servers[0].metric('session_queue')],
         [1, 0]
       )
     }

@@ -3,6 +3,7 @@
 // and failures that are not retryable.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
+import { median } from 'simple-statistics'
 import { HttpClient, startHttpServer } from './http.mjs'
 import { startLoadBalancer } from './load-balancers.mjs'
 import { freePort } from './ports.mjs'
@@ -44,9 +45,6 @@ function query(/** @type {{ folder: string }} */ { folder }, /** @type {string} 
   const rows = execFileSync('psql', args, { encoding: 'utf8', maxBuffer: 1 << 28 })
   return rows.split('\n').filter(Boolean)
 }
-
-const median = (/** @type {number[]} */ values) =>
-  values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)]
 
 /** The reasons in errors that say that the response is not in the record. */
 const NOT_RECORDED = ['storeUnavailable', 'sessionTakenOver']
@@ -200,9 +198,7 @@ export class Load {
     assert.deepEqual(missing, [], 'responses that the record lacks')
     const active = query(database, "SELECT session_id FROM sessions WHERE state = 'active'")
     assert.deepEqual(active.sort(), this.sessions.map(({ id }) => id).sort())
-    const counts = await Promise.all(
-      servers.map(async (server) => (await (await fetch(server.at('/health'))).json()).sessions)
-    )
+    const counts = await Promise.all(servers.map((server) => server.sessionCount()))
     assert.equal(
       counts.reduce((sum, count) => sum + count, 0),
       this.sessions.length,

@@ -15,10 +15,12 @@ export const ROW = process.env.TEST_BROWSER ?? 'chromium'
 /** The engine of that row: the value of `--browser`. */
 export const BROWSER = ROW === 'chrome' ? 'chromium' : ROW
 
-/** Returns the path of a program on the PATH, or `undefined`. @param {string} program */
-export function pathOf(program) {
-  return (process.env.PATH ?? '')
-    .split(delimiter)
+/**
+ * Returns the path of a program in `folders` or on the PATH, or `undefined`.
+ * @param {string} program @param {string[]} [folders]
+ */
+export function pathOf(program, folders = []) {
+  return [...folders, ...(process.env.PATH ?? '').split(delimiter)]
     .map((folder) => join(folder, program))
     .find(existsSync)
 }

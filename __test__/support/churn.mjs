@@ -1,11 +1,10 @@
 // Makes many calls in short sessions. Afterwards, the server must have the same resources as
 // before.
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readFileSync, readdirSync } from 'node:fs'
 import { descendants } from './processes.mjs'
 import { startHttpServer } from './http.mjs'
+import { temporaryFolder } from './record.mjs'
 import { startSite } from './site.mjs'
 import { until } from './wait.mjs'
 
@@ -23,8 +22,7 @@ const TIMEOUT = 120_000
 export async function churn(t, { calls, sessions, growth }) {
   const site = await startSite(t)
   const timeouts = ['--timeout-action', '60000', '--timeout-navigation', String(TIMEOUT)]
-  const folder = mkdtempSync(join(tmpdir(), 'troupe-churn-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
+  const folder = temporaryFolder(t)
   const server = await startHttpServer(
     t,
     ['--max-sessions', String(sessions), '--store', 'none', ...timeouts],

@@ -3,10 +3,10 @@
 // WebSocket when the user has decided.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import { connect } from 'node:net'
 import { join } from 'node:path'
 import { pathOf } from './browser.mjs'
 import { startBrowser } from './running-browser.mjs'
+import { closeTogether, forwardUpgrade, listen } from './sockets.mjs'
 import { until } from './wait.mjs'
 import { takeFrames } from './websocket.mjs'
 
@@ -60,8 +60,6 @@ export async function startUserBrowser(t, urls) {
   const requests = []
   /** The handshakes that wait for a decision. @type {((allows: boolean) => void)[]} */
   const dialogs = []
-  /** @type {Set<import('node:stream').Duplex>} */
-  const sockets = new Set()
   let connections = 0
   let mostDialogs = 0
   const server = createServer((request, response) => {
@@ -69,20 +67,15 @@ export async function startUserBrowser(t, urls) {
     response.writeHead(404).end()
   })
   server.on('upgrade', async (request, from) => {
-    sockets.add(from)
     from.on('error', () => {})
-    from.on('close', () => sockets.delete(from))
     const allows = await new Promise((resolve) => {
       dialogs.push(resolve)
       mostDialogs = Math.max(mostDialogs, dialogs.length)
     })
     if (!allows) return from.end('HTTP/1.1 403 Forbidden\r\n\r\n')
     connections++
-    const { hostname, port, pathname } = new URL(browser.ws)
-    const to = connect(Number(port), hostname)
-    const names = ['upgrade', 'connection', 'sec-websocket-key', 'sec-websocket-version']
-    const lines = names.map((name) => `${name}: ${request.headers[name]}`)
-    to.write(`GET ${pathname} HTTP/1.1\r\nhost: ${hostname}\r\n${lines.join('\r\n')}\r\n\r\n`)
+    const to = forwardUpgrade(request, browser.ws)
+    closeTogether(from, to)
     const creations = new Set()
     const sent = messages((text) => {
       const command = JSON.parse(text)
@@ -104,22 +97,9 @@ export async function startUserBrowser(t, urls) {
       if (isOpen) received(bytes)
       isOpen = true
     })
-    for (const [one, other] of [
-      [from, to],
-      [to, from]
-    ]) {
-      one.on('error', () => {})
-      one.on('close', () => other.destroy())
-    }
   })
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)))
+  const { port, sockets } = await listen(t, server)
   const drop = () => sockets.forEach((socket) => socket.destroy())
-  t.after(() => {
-    drop()
-    server.closeAllConnections()
-    server.close()
-  })
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
   // The profile folder that the server reads, with the proxy's port.
   const profile = join(browser.profile, 'of-the-proxy')
   mkdirSync(profile)

@@ -50,7 +50,7 @@ export async function conversations(t, count, limit) {
     await Promise.all(clients.map((client) => client.delete())),
     clients.map(() => 204)
   )
-  assert.equal((await (await fetch(server.at('/health'))).json()).sessions, 0)
+  assert.equal(await server.sessionCount(), 0)
   assert.equal((await server.end()).code, 0)
   await awaitProcessesEnded(below)
 }

@@ -1,31 +1,7 @@
 // A viewer of the dashboard: opens a link as a browser does, and keeps the cookie.
-import { once } from 'node:events'
-import { request } from 'node:http'
-import { readJson } from './rpc.mjs'
-import { until, within } from './wait.mjs'
+import { ask } from './http.mjs'
+import { until } from './wait.mjs'
 import { WebSocketClient, openWebSocket } from './websocket.mjs'
-
-/**
- * Sends a request with any headers, including those that `fetch` sets itself.
- * @param {string} url
- * @param {{ method?: string, headers?: Record<string, string>, body?: string }} [options]
- */
-export async function ask(url, { method = 'GET', headers = {}, body } = {}) {
-  const asked = request(url, { method, headers, agent: false })
-  asked.end(body)
-  const [response] = await within(once(asked, 'response'), 'an answer', 10_000)
-  const parts = []
-  for await (const part of response) parts.push(part)
-  const bytes = Buffer.concat(parts)
-  const text = bytes.toString()
-  return {
-    status: response.statusCode,
-    headers: response.headers,
-    bytes,
-    text,
-    json: readJson(text)
-  }
-}
 
 /**
  * Creates a link, and returns its token.

@@ -1,13 +1,11 @@
 // A browser whose start the test controls: a script that first waits for a file.
 import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { join } from 'node:path'
+import { pathOf } from './browser.mjs'
 
 /** The executable itself, without the distribution's wrapper script. */
-export const HEADLESS_SHELL = firstOf([
-  '/usr/lib/chromium/chromium-headless-shell',
-  ...onPath('chromium-headless-shell', 'chrome-headless-shell', 'headless_shell', 'chromium')
-])
+export const HEADLESS_SHELL = findHeadlessShell()
 
 /**
  * @param {{ after: (end: () => unknown) => void }} t
@@ -26,15 +24,11 @@ export function delayedBrowser(t) {
   return { path, isStarting: () => existsSync(started), letStart: () => writeFileSync(go, '') }
 }
 
-/** @param {string[]} names */
-function onPath(...names) {
-  const folders = (process.env.PATH ?? '').split(delimiter)
-  return names.flatMap((name) => folders.map((folder) => join(folder, name)))
-}
-
-/** @param {string[]} paths */
-function firstOf(paths) {
-  const path = paths.find((path) => existsSync(path))
+function findHeadlessShell() {
+  const path = [
+    pathOf('chromium-headless-shell', ['/usr/lib/chromium']),
+    ...['chrome-headless-shell', 'headless_shell', 'chromium'].map((name) => pathOf(name))
+  ].find(Boolean)
   if (!path) throw new Error('no chromium-headless-shell is installed: run `npm run setup`')
   return path
 }

@@ -1,6 +1,8 @@
 // Starts a virtual display, for browsers with a window.
+import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { onPath } from '../../scripts/run.mjs'
+import { startServer } from './server.mjs'
 import { within } from './wait.mjs'
 
 /** The reason why tests cannot start a display; null if they can. */
@@ -8,6 +10,24 @@ export const NO_DISPLAY = onPath('Xvfb') ? null : 'Xvfb is not installed'
 
 /** The environment variables of a server without a display. */
 export const WITHOUT_DISPLAY = { DISPLAY: '', WAYLAND_DISPLAY: '' }
+
+/** Returns whether this command starts a browser without a window. @param {string[]} command */
+export const isHeadless = ([program, ...args]) =>
+  /headless.shell$/.test(program) || args.some((argument) => argument.startsWith('--headless'))
+
+/**
+ * Asserts that a server with these arguments does not start without a display.
+ * @param {{ after: (end: () => unknown) => void }} t @param {string[]} args
+ */
+export async function assertNeedsDisplay(t, args) {
+  const server = await startServer(t, args, {
+    browser: false,
+    handshake: false,
+    env: WITHOUT_DISPLAY
+  })
+  assert.equal((await within(server.exit, 'its end', 5000)).code, 2)
+  assert.match(server.stderr(), /^troupe: .*needs a display.*\n$/)
+}
 
 /**
  * Starts a display. It ends with the test.

@@ -1,9 +1,7 @@
 // The documents of the project, and the code blocks in them.
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-
-export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+import { ROOT } from '../../scripts/run.mjs'
 
 const FOLDERS = ['', 'docs', 'docs/internals']
 

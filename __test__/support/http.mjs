@@ -1,9 +1,36 @@
 // Starts the server on a port. Has a minimal client of Streamable HTTP.
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { META, MODERN } from './modern.mjs'
 import { RpcClient, readJson } from './rpc.mjs'
 import { Server } from './server.mjs'
 import { until, within } from './wait.mjs'
 import { openWebSocket } from './websocket.mjs'
+
+/**
+ * Sends a request with any headers, including those that `fetch` sets itself.
+ * @param {string} url
+ * @param {{ method?: string, headers?: Record<string, string | string[]>, body?: string | Buffer,
+ *   localAddress?: string }} [options]
+ *   `localAddress`: from which to connect
+ */
+export async function ask(url, { body, ...options } = {}) {
+  const asked = request(url, { ...options, agent: false })
+  asked.end(body)
+  const [response] = await within(once(asked, 'response'), 'an answer', 10_000)
+  const parts = []
+  for await (const part of response) parts.push(part)
+  const bytes = Buffer.concat(parts)
+  const text = bytes.toString()
+  return {
+    status: response.statusCode,
+    headers: response.headers,
+    bytes,
+    text,
+    json: readJson(text)
+  }
+}
 
 /**
  * Starts a server on a free port, and ends it with the test.
@@ -58,6 +85,27 @@ export class HttpServer extends Server {
   /** `fetch` with the token. @param {string} path @param {RequestInit} [options] */
   fetch(path, { headers, ...options } = {}) {
     return fetch(this.at(path), { headers: { ...this.authorization, ...headers }, ...options })
+  }
+
+  /** Returns the number of open sessions. @returns {Promise<number>} */
+  async sessionCount() {
+    const { sessions } = /** @type {any} */ (await (await this.fetch('/health')).json())
+    return sessions
+  }
+
+  /**
+   * Returns a value of /metrics, or NaN if the server does not report it.
+   * @param {string} name with its labels, without `troupe_`
+   */
+  async metric(name) {
+    const text = await (await this.fetch('/metrics')).text()
+    const begin = `troupe_${name} `
+    return Number(
+      text
+        .split('\n')
+        .find((line) => line.startsWith(begin))
+        ?.slice(begin.length)
+    )
   }
 
   /** Connects a client and initializes it. @param {Record<string, string>} [headers] */
@@ -186,8 +234,6 @@ export class HttpClient extends RpcClient {
   }
 }
 
-const MODERN = '2026-07-28'
-
 /** A client whose requests are self-contained. */
 export class StatelessClient extends HttpClient {
   /** The capabilities of this client. */
@@ -200,8 +246,7 @@ export class StatelessClient extends HttpClient {
    */
   request(method, params, options) {
     const _meta = {
-      'io.modelcontextprotocol/protocolVersion': MODERN,
-      'io.modelcontextprotocol/clientInfo': { name: 'troupe-test', version: '0' },
+      ...META,
       'io.modelcontextprotocol/clientCapabilities': this.capabilities
     }
     const { headers } = this

@@ -1,17 +1,10 @@
 // A Selenium Grid that the tests control: HTTP endpoints of WebDriver sessions, each with its own
 // Chromium. `__test__/apps/grid.test.mjs` uses a real Grid.
-import { readFileSync } from 'node:fs'
 import { createServer as createPlain } from 'node:http'
 import { createServer as createTls } from 'node:https'
-import { connect } from 'node:net'
-import { fileURLToPath } from 'node:url'
 import { startBrowser } from './running-browser.mjs'
-
-const [KEY, CERTIFICATE] = ['key', 'certificate'].map((name) =>
-  fileURLToPath(new URL(`tls/${name}.pem`, import.meta.url))
-)
-/** The environment variables of a server that trusts the TLS certificate of the Grid. */
-export const TRUST = { SSL_CERT_FILE: CERTIFICATE }
+import { forwardUpgrade, joinSockets, listen } from './sockets.mjs'
+import { IDENTITY } from './tls.mjs'
 
 /** The address that the Grid returns. Clients cannot reach it. */
 const INTERNAL = 'ws://node.invalid:4444'
@@ -111,33 +104,15 @@ export async function startGrid(t, options = {}) {
     send([200, null])
   }
 
-  const identity = { key: readFileSync(KEY), cert: readFileSync(CERTIFICATE) }
-  const server = tls ? createTls(identity, respond) : createPlain(respond)
-  /** @type {Set<import('node:stream').Duplex>} */
-  const sockets = new Set()
+  const server = tls ? createTls(IDENTITY, respond) : createPlain(respond)
   server.on('upgrade', (request, from) => {
     const session = sessions.get(`${request.url}`.split('/')[2])
     if (!allows(request)) return from.end('HTTP/1.1 401 Unauthorized\r\n\r\n')
     if (!session) return from.end('HTTP/1.1 404 Not Found\r\n\r\n')
-    const { hostname, port, pathname } = new URL(session.browser.ws)
-    const to = connect(Number(port), hostname)
-    const names = ['upgrade', 'connection', 'sec-websocket-key', 'sec-websocket-version']
-    const lines = names.map((name) => `${name}: ${request.headers[name]}`)
-    to.write(`GET ${pathname} HTTP/1.1\r\nhost: ${hostname}\r\n${lines.join('\r\n')}\r\n\r\n`)
-    from.pipe(to).pipe(from)
-    for (const socket of [from, to]) {
-      sockets.add(socket)
-      socket.on('error', () => {})
-    }
+    joinSockets(from, forwardUpgrade(request, session.browser.ws))
   })
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)))
-  t.after(() => {
-    clearInterval(evictions)
-    sockets.forEach((socket) => socket.destroy())
-    server.closeAllConnections()
-    server.close()
-  })
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
+  t.after(() => clearInterval(evictions))
+  const { port } = await listen(t, server)
   return {
     host: `127.0.0.1:${port}`,
     url: `webdriver+http${tls ? 's' : ''}://127.0.0.1:${port}`,

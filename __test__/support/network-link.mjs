@@ -11,7 +11,7 @@ const PORT = 5432
 
 /** The reason why tests cannot cut a network; false if they can. */
 export const NO_NETWORK =
-  process.getuid?.() === 0 && ['ip', 'tc'].every(pathOf)
+  process.getuid?.() === 0 && ['ip', 'tc'].every((program) => pathOf(program))
     ? false
     : 'only root can create network namespaces, with iproute2 on Linux'
 

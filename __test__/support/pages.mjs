@@ -1,17 +1,15 @@
 // The pages of the test site, by path. Each is plain HTML. Its scripts write their results into the
 // title, the element #out, or a variable of the window, where a test can read them.
-
-const page = (title, body, head = '') =>
-  `<!doctype html><meta charset="utf-8"><title>${title}</title><link rel="icon" href="data:,">${head}<body>${body}`
+import { renderPage } from './html.mjs'
 
 export const PAGES = {
-  '/': page(
+  '/': renderPage(
     'Home',
     '<h1>Home</h1><a id="form" href="/form">To the form</a> <a id="slow" href="/slow?ms=300">Slowly</a>'
   ),
 
   // Fields of every kind. `keys` has each keystroke with its time, `events` the name of each event.
-  '/form': page(
+  '/form': renderPage(
     'Form',
     `<form action="/echo">
       <label for="name">Name</label> <input id="name" name="name">
@@ -34,7 +32,7 @@ export const PAGES = {
   ),
 
   // Elements to click. #out shows what was clicked, and `clicks` has every click event.
-  '/buttons': page(
+  '/buttons': renderPage(
     'Buttons',
     `<button id="plain">Plain</button> <button id="off" disabled>Disabled</button>
     <button id="hidden" style="display:none">Hidden</button>
@@ -56,34 +54,37 @@ export const PAGES = {
     </script>`
   ),
 
-  '/dialogs': page(
+  '/dialogs': renderPage(
     'Dialogs',
     `<button id="alert" onclick="alert('Attention'); out.textContent = 'alerted'">Alert</button>
     <button id="confirm" onclick="out.textContent = confirm('Sure?')">Confirm</button>
     <button id="prompt" onclick="out.textContent = prompt('Name?', 'nobody')">Prompt</button><div id="out"></div>`
   ),
-  '/alert-on-load': page(
+  '/alert-on-load': renderPage(
     'Alert on load',
     '<p>Behind the dialog</p>',
     "<script>alert('On load')</script>"
   ),
 
   // The data that is separate in each session.
-  '/storage': page('Storage', '<p>Storage</p>'),
+  '/storage': renderPage('Storage', '<p>Storage</p>'),
 
   // The window's load event is its last change of title.
-  '/loading': page(
+  '/loading': renderPage(
     'Loading',
     '<p>Loading</p>',
     "<script>addEventListener('load', () => { document.title = 'Loaded' })</script><script src=\"/held.js\" async></script>"
   ),
 
-  '/frames': page('Frames', '<iframe id="frame" src="/form" width="400" height="400"></iframe>'),
+  '/frames': renderPage(
+    'Frames',
+    '<iframe id="frame" src="/form" width="400" height="400"></iframe>'
+  ),
 
   // Two scripts that never end.
-  '/busy': page('Busy', '<button id="stuck" onclick="for (;;) ;">Stuck</button>'),
+  '/busy': renderPage('Busy', '<button id="stuck" onclick="for (;;) ;">Stuck</button>'),
 
-  '/links': page(
+  '/links': renderPage(
     'Links',
     `<a id="hash" href="#below">Hash</a> <a id="file" href="/download">Download</a> <a id="away" href="/redirect">Away</a>
     <a id="gone" href="/status/404">Gone</a><p id="below" style="margin-top:2000px">Below</p>`

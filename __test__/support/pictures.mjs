@@ -1,4 +1,8 @@
-// Reads facts about an image without a library.
+// An image, and facts about images, which are read without a library.
+
+/** A PNG image of one black pixel in base64. */
+export const PIXEL =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=='
 
 /** @param {string} data base64 of a PNG or JPEG */
 export function sizeOf(data) {

@@ -15,10 +15,11 @@ import {
   writeSync
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
+import { pathOf } from './browser.mjs'
 import { freePort } from './ports.mjs'
+import { tlsFile } from './tls.mjs'
 import { within } from './wait.mjs'
 
 const DEBIAN_FOLDER = '/usr/lib/postgresql'
@@ -27,8 +28,7 @@ const DEBIAN_FOLDER = '/usr/lib/postgresql'
 function programPath(/** @type {string} */ name) {
   const versions = existsSync(DEBIAN_FOLDER) ? readdirSync(DEBIAN_FOLDER) : []
   const folders = versions.map((version) => join(DEBIAN_FOLDER, version, 'bin'))
-  const onPath = (process.env.PATH ?? '').split(delimiter)
-  return [...folders, ...onPath].map((folder) => join(folder, name)).find(existsSync) ?? ''
+  return pathOf(name, folders) ?? ''
 }
 
 const [POSTGRES, INITDB] = ['postgres', 'initdb'].map(programPath)
@@ -44,9 +44,6 @@ const user = (/** @type {string} */ flag) =>
 
 /** The password of a server with a port. It contains characters that a URL must escape. */
 export const PASSWORD = 'p@ss/word'
-
-/** Returns the path of a certificate or key. @param {string} name */
-const tlsFile = (name) => fileURLToPath(new URL(`tls/${name}.pem`, import.meta.url))
 
 /** The authority that has signed the certificate of a server with a port. */
 export const AUTHORITY = tlsFile('authority')

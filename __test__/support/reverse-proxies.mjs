@@ -1,9 +1,10 @@
 // Real reverse proxies in front of a server, with the configurations that docs/reverse-proxy.md
 // shows.
 import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { join } from 'node:path'
+import { pathOf } from './browser.mjs'
 import { freePort } from './ports.mjs'
 import { until } from './wait.mjs'
 
@@ -56,10 +57,7 @@ export const REVERSE_PROXIES = {
 }
 
 /** Returns the path of a program; '' if it is not installed. @param {string} name */
-export function programPath(name) {
-  const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin']
-  return folders.map((folder) => join(folder, name)).find((path) => existsSync(path)) ?? ''
-}
+export const programPath = (name) => pathOf(name, ['/usr/sbin']) ?? ''
 
 /**
  * Returns the configuration in a document, changed to other ports and without TLS.

@@ -129,6 +129,28 @@ export class RpcClient {
     return json ?? text
   }
 
+  /**
+   * Makes a call that must fail. Returns its error.
+   * @param {string} tool
+   * @param {object} [args]
+   * @returns {Promise<any>}
+   */
+  async fail(tool, args) {
+    const { json, text, isError, error } = await this.call(tool, args)
+    if (!isError)
+      throw new Error(`${tool} ${JSON.stringify(args)}: ${error ? JSON.stringify(error) : text}`)
+    return json
+  }
+
+  /**
+   * Evaluates a script and returns its value.
+   * @param {string} script
+   * @param {object} [args] other arguments of the call
+   */
+  async evaluate(script, args) {
+    return (await this.ok('evaluate', { ...args, script })).value
+  }
+
   /** Creates a session and returns its id. @param {object} [args] @returns {Promise<string>} */
   async createSession(args) {
     return (await this.ok('create_session', args)).sessionId

@@ -1,12 +1,11 @@
 // Starts a browser that the server does not own.
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { HEADLESS_SHELL } from './delayed-browser.mjs'
 import { awaitProcessesEnded, descendants, readProcess } from './processes.mjs'
+import { closeTogether, joinSockets, startForwarder } from './sockets.mjs'
 import { until } from './wait.mjs'
 import { takeFrames } from './websocket.mjs'
 
@@ -102,17 +101,13 @@ export async function recordCommands(t, browser, withheld) {
   const methods = []
   /** @type {Set<number>} */
   const withheldIds = new Set()
-  /** @type {Set<import('node:net').Socket>} */
-  const sockets = new Set()
-  const between = createServer((near) => {
-    const far = connect(Number(new URL(browser.ws).port), '127.0.0.1')
-    near.pipe(far)
-    if (withheld) passResponses(far, near, withheldIds)
-    else far.pipe(near)
-    for (const socket of [near, far]) {
-      sockets.add(socket)
-      socket.on('error', () => {})
-    }
+  const target = Number(new URL(browser.ws).port)
+  const { port } = await startForwarder(t, target, (near, far) => {
+    if (withheld) {
+      closeTogether(near, far)
+      near.pipe(far)
+      passResponses(far, near, withheldIds)
+    } else joinSockets(near, far)
     /** @type {Buffer} */
     let bytes = Buffer.alloc(0)
     near.on('data', (data) => {
@@ -128,13 +123,6 @@ export async function recordCommands(t, browser, withheld) {
       }
     })
   })
-  between.listen(0, '127.0.0.1')
-  await once(between, 'listening')
-  t.after(() => {
-    between.close()
-    sockets.forEach((socket) => socket.destroy())
-  })
-  const { port } = /** @type {import('node:net').AddressInfo} */ (between.address())
   return { methods: () => methods, ws: browser.ws.replace(/:\d+\//, `:${port}/`) }
 }
 

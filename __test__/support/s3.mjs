@@ -1,17 +1,16 @@
 // An S3 server (moto) with an empty bucket in memory.
 import { spawn } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { createServer, request as sendRequest } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { listen } from './sockets.mjs'
+import { IDENTITY, TRUST } from './tls.mjs'
 import { within } from './wait.mjs'
 
 const PYTHON = fileURLToPath(new URL('../../.cache/venv-s3/bin/python', import.meta.url))
 const MOTO = fileURLToPath(new URL('../../.cache/venv-s3/bin/moto_server', import.meta.url))
-
-/** @param {string} name */
-const tlsFile = (name) => fileURLToPath(new URL(`tls/${name}.pem`, import.meta.url))
 
 /** The reason why tests cannot use an S3 server; false if they can. */
 export const NO_S3 = existsSync(MOTO) ? false : 'moto is not installed: npm run setup'
@@ -122,20 +121,11 @@ export async function startS3Proxy(t, url, { tls = false, fault }) {
     forwarded.on('error', () => response.destroy())
     request.pipe(forwarded)
   }
-  const identity = () => ({
-    cert: readFileSync(tlsFile('certificate')),
-    key: readFileSync(tlsFile('key'))
-  })
-  const server = tls ? createTlsServer(identity(), respond) : createServer(respond)
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)))
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
+  const server = tls ? createTlsServer(IDENTITY, respond) : createServer(respond)
+  const { port } = await listen(t, server)
   return {
     AWS_ENDPOINT_URL: `http${tls ? 's' : ''}://127.0.0.1:${port}`,
-    ...(tls ? { SSL_CERT_FILE: tlsFile('certificate') } : {}),
+    ...(tls ? TRUST : {}),
     ...CREDENTIALS
   }
 }

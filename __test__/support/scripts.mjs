@@ -11,11 +11,13 @@ import { BIN } from './server.mjs'
  * Runs a program and returns its output. Does not block the test's site meanwhile.
  * @param {string} program
  * @param {string[]} args
+ * @param {{ env?: NodeJS.ProcessEnv, cwd?: string, timeout?: number }} [options]
  */
-export function run(program, args, env = cleanEnvironment({ TROUPE_STORE: '' })) {
+export function run(program, args, options) {
+  const { env = cleanEnvironment({ TROUPE_STORE: '' }), timeout = 60_000, ...more } = options ?? {}
   return /** @type {Promise<{ status: number, stdout: string, stderr: string }>} */ (
     new Promise((resolve) => {
-      const child = execFile(program, args, { env, timeout: 60_000 }, (error, stdout, stderr) => {
+      const child = execFile(program, args, { env, timeout, ...more }, (error, stdout, stderr) => {
         // A program that a signal ended, or that did not start, has no exit code.
         const code = typeof error?.code === 'number' ? error.code : -1
         resolve({ status: error ? code : 0, stdout, stderr })
@@ -27,6 +29,24 @@ export function run(program, args, env = cleanEnvironment({ TROUPE_STORE: '' }))
 
 /** @param {string[]} args */
 export const troupe = (...args) => run(process.execPath, [BIN, ...args])
+
+/** Runs `troupe doctor` in an environment. @param {object} env @param {string[]} args */
+export const runDoctor = (env, ...args) =>
+  run(process.execPath, [BIN, 'doctor', '--headless', '--no-sandbox', ...args], {
+    env: cleanEnvironment(env)
+  })
+
+/**
+ * Asserts that a server with each of these arguments ends with an error message at startup.
+ * @param {[args: string[], message: RegExp][]} cases
+ */
+export async function assertRejectedAtStartup(cases) {
+  for (const [args, message] of cases) {
+    const { status, stderr } = await troupe(...args)
+    assert.notEqual(status, 0, args.join(' '))
+    assert.match(stderr, message)
+  }
+}
 
 /** Exports a session from the record `file` to a new folder. */
 export async function exportSession(t, file, sessionId) {
@@ -52,9 +72,7 @@ export async function exportSession(t, file, sessionId) {
 export function replay(t, folder, args = [], env = {}) {
   const path = temporaryFolder(t)
   symlinkSync(BIN, join(path, 'troupe'))
-  return run(
-    join(folder, 'run.sh'),
-    [...BROWSER_ARGUMENTS, '--store', 'none', ...args],
-    cleanEnvironment({ PATH: `${path}:${process.env.PATH}`, ...env })
-  )
+  return run(join(folder, 'run.sh'), [...BROWSER_ARGUMENTS, '--store', 'none', ...args], {
+    env: cleanEnvironment({ PATH: `${path}:${process.env.PATH}`, ...env })
+  })
 }

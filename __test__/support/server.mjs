@@ -23,8 +23,8 @@ process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')))
 
 let createdFolder = ''
 
-/** Returns the output folder of all servers of this process. It is removed at exit. */
-function outputFolder() {
+/** Returns a folder for the files of this process. It is removed at exit. */
+export function processFolder() {
   if (createdFolder === '') {
     createdFolder = mkdtempSync(join(tmpdir(), 'troupe-test-output-'))
     process.on('exit', () => rmSync(createdFolder, { recursive: true, force: true }))
@@ -70,7 +70,7 @@ export class Server extends RpcClient {
   async start(t) {
     const { env, cwd, command: [program, ...first] = [process.execPath, BIN] } = this.options
     // Without a working directory of the test, downloads would be written into the checkout.
-    const outputVariables = cwd ? {} : { TROUPE_OUTPUT_DIR: outputFolder() }
+    const outputVariables = cwd ? {} : { TROUPE_OUTPUT_DIR: processFolder() }
     const child = spawn(program, [...first, ...this.args], {
       cwd,
       env: cleanEnvironment({ ...outputVariables, ...env }),

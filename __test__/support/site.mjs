@@ -41,13 +41,7 @@ const ROUTES = {
   '/hang': () => {},
   // Resets the connection before the response.
   '/drop': (request) => request.socket.destroy(),
-  '/download': (_request, response) => {
-    const headers = {
-      'content-type': 'application/octet-stream',
-      'content-disposition': 'attachment; filename="report.bin"'
-    }
-    response.writeHead(200, headers).end('the report')
-  },
+  '/download': attachmentRoute('report.bin', 'the report'),
   // /set-cookie?name=value, HttpOnly
   '/set-cookie': (_request, response, { searchParams }) => {
     const cookies = [...searchParams].map(
@@ -190,6 +184,22 @@ export function openEnded() {
   }
   return { route, opened, closed }
 }
+
+/**
+ * Creates a route that responds with a file to download.
+ * @param {string} name @param {string | Buffer} body @returns {Route}
+ */
+export function attachmentRoute(name, body) {
+  const headers = {
+    'content-type': 'application/octet-stream',
+    'content-disposition': `attachment; filename="${name}"`
+  }
+  return (_request, response) => response.writeHead(200, headers).end(body)
+}
+
+/** Creates a route that responds with a script. @param {string} source @returns {Route} */
+export const scriptRoute = (source) => (_request, response) =>
+  response.writeHead(200, { 'content-type': 'text/javascript' }).end(source)
 
 /** @param {Response} response @param {string} text @param {number} [status] */
 export function sendHtml(response, text, status = 200) {

@@ -1,12 +1,10 @@
 // Helpers for tests of resumed sessions: a site with a log-in, and every kind of storage.
+import { renderPage } from './html.mjs'
 import { startServer } from './server.mjs'
 import { startSite } from './site.mjs'
 import { pause } from './wait.mjs'
 
-const page = (title, body) =>
-  `<!doctype html><meta charset="utf-8"><title>${title}</title><link rel="icon" href="data:,"><body>${body}`
-
-const MEMBERS = page(
+const MEMBERS = renderPage(
   'Members',
   `<h1>Members</h1><iframe id="inner" src="/inner" title="Inner"></iframe>
   <form action="/echo"><label>Name <input id="name" name="name"></label> <label>Note <textarea id="note"></textarea></label>
@@ -32,14 +30,14 @@ export const memberSite = (t, routes = {}) =>
       response.end(
         /sid=42/.test(request.headers.cookie ?? '')
           ? MEMBERS
-          : page('Log in', '<h1>Who are you?</h1>')
+          : renderPage('Log in', '<h1>Who are you?</h1>')
       )
     },
-    '/inner': page(
+    '/inner': renderPage(
       'Inner',
       '<button id="press">Press</button> <input id="field" aria-label="Field">'
     ),
-    '/plain': page('Plain', '<h1>Plain</h1>'),
+    '/plain': renderPage('Plain', '<h1>Plain</h1>'),
     ...routes
   })
 

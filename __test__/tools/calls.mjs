@@ -1,5 +1,6 @@
 // A valid call for every tool, which the tests of all tools vary.
 import { TOOLS } from '../support/coverage.mjs'
+import { PIXEL } from '../support/pictures.mjs'
 import { UNKNOWN_SESSION } from '../support/sessions.mjs'
 
 export const PAGE = `<!doctype html><title>Every tool</title><link rel="icon" href="data:,">
@@ -7,10 +8,6 @@ export const PAGE = `<!doctype html><title>Every tool</title><link rel="icon" hr
   <select id="pick" aria-label="Pick"><option>one<option>two</select> <input id="file" type="file" aria-label="File">
   <table id="table"><tr><th>Key<th>Value<tr><td>a<td>1</table> <p class="twin">Twin</p><p class="twin">Twin</p>
   <button class="twins">Twin</button><button class="twins">Twin</button> <button id="off" disabled>Off</button> <input id="fixed" readonly aria-label="Fixed">`
-
-/** One black pixel. */
-const PIXEL =
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=='
 
 /** Valid arguments of each tool on `PAGE`. @type {Record<string, object>} */
 export const VALID_ARGUMENTS = {

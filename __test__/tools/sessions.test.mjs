@@ -13,9 +13,6 @@ const LOCALE = BROWSER === 'webkit' ? {} : { locale: 'de-DE' }
 
 describe('sessions', { timeout: 60_000 }, () => {
   const { server, site } = startShared({ args: ['--max-sessions', '50'] })
-  const value = async (sessionId, script) =>
-    (await server.ok('evaluate', { sessionId, script })).value
-
   test('create_session applies its options to the page', async () => {
     const storageState = {
       cookies: [
@@ -45,9 +42,9 @@ describe('sessions', { timeout: 60_000 }, () => {
     assert.match(message, /sessionId/)
     await server.ok('navigate', { sessionId, url: site.url('/cookies') })
     assert.deepEqual(
-      await value(
-        sessionId,
-        '[navigator.userAgent, innerWidth, innerHeight, navigator.language, Intl.DateTimeFormat().resolvedOptions().timeZone, localStorage.theme, out.textContent]'
+      await server.evaluate(
+        '[navigator.userAgent, innerWidth, innerHeight, navigator.language, Intl.DateTimeFormat().resolvedOptions().timeZone, localStorage.theme, out.textContent]',
+        { sessionId }
       ),
       ['tester/1', 640, 480, LOCALE.locale ?? 'en-US', 'Asia/Tokyo', 'dark', 'kept=1']
     )

@@ -3,11 +3,9 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
 import { before, describe, test } from 'node:test'
 import { cleanEnvironment } from '../support/browser.mjs'
 import { startHttpServer } from '../support/http.mjs'
@@ -16,6 +14,7 @@ import { shared } from '../support/scope.mjs'
 import { META, MODERN, modernRequest } from '../support/modern.mjs'
 import { BIN, startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
+import { joinSockets, listen, startForwarder } from '../support/sockets.mjs'
 import {
   logInAsMember,
   formOf,
@@ -24,7 +23,11 @@ import {
   memberSite
 } from '../support/state.mjs'
 import { kill, recordFile, temporaryFolder } from '../support/record.mjs'
+import { IDENTITY, TRUST } from '../support/tls.mjs'
 import { isPending, until, within } from '../support/wait.mjs'
+
+/** Resets connections. @param {Set<import('node:net').Socket>} sockets */
+const resetAll = (sockets) => sockets.forEach((socket) => socket.resetAndDestroy())
 
 /**
  * A stdio client of the server at `url`.
@@ -76,8 +79,7 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
     assert.equal(refused.id, null)
     await one.end()
     // The implicit session ends with the client.
-    const sessions = async () => (await (await fetch(server.at('/health'))).json()).sessions
-    await until(async () => (await sessions()) === 1, 'the end of its session', 5000)
+    await until(async () => (await server.sessionCount()) === 1, 'the end of its session', 5000)
     assert.deepEqual(one.unparsable, [])
   })
 
@@ -214,7 +216,7 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
       uri: `playwright:///session/${meta.sessionId}`
     })
     await client.request('logging/setLevel', { level: 'info' })
-    forwarder.cut()
+    resetAll(forwarder.sockets)
     await client.request('ping')
     const before = client.received.length
     await client.ok('navigate', { url: site.url('/late') })
@@ -239,7 +241,7 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
     const client = await startStdioProxy(t, `http://127.0.0.1:${forwarder.port}`)
     await client.ok('evaluate', { script: 'globalThis.mark = "kept"' })
     for (let round = 0; round < 20; round++) {
-      forwarder.cut()
+      resetAll(forwarder.sockets)
       // The broken connection is not detected yet: the message does not arrive, and is sent again.
       assert.equal((await client.ok('evaluate', { script: 'globalThis.mark' })).value, 'kept')
     }
@@ -254,7 +256,7 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
     await late.requested
     const waiting = client.call('wait_for', { text: 'Here at last', timeout: 20_000 })
     await client.request('ping')
-    forwarder.cut()
+    resetAll(forwarder.sockets)
     await client.request('ping')
     assert.ok(await isPending(waiting))
     late.release()
@@ -262,7 +264,7 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
     assert.ok(!isError, text)
     const running = client.call('evaluate', { script: 'new Promise(() => {})' })
     await client.request('ping')
-    forwarder.cut()
+    resetAll(forwarder.sockets)
     const { json } = await within(running, 'the end of the call', 5000)
     assert.deepEqual([json.errorCode, json.retryable], ['SERVER_UNAVAILABLE', true])
     assert.equal((await client.ok('evaluate', { script: '6 * 7' })).value, 42)
@@ -339,7 +341,7 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
     ]
   ]))
     test(`rejects ${what} at once`, async (t) => {
-      const port = await listen(t, respond)
+      const { port } = await listen(t, createServer(respond))
       const client = await startStdioProxy(t, `http://127.0.0.1:${port}`, { handshake: false })
       const { code } = await within(client.exit, 'its end', 5000)
       assert.equal(code, 2)
@@ -391,12 +393,15 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
 
   test('connects to a server behind TLS with a trusted certificate, and reports an untrusted one', async (t) => {
     const server = await startHttpServer(t)
-    const forwarder = await startTlsForwarder(t, server.port)
-    const client = await startStdioProxy(t, `https://127.0.0.1:${forwarder.port}/mcp`, {
-      env: { SSL_CERT_FILE: forwarder.certificate }
+    const proxy = createTlsServer(IDENTITY, (socket) =>
+      joinSockets(socket, connect(server.port, '127.0.0.1'))
+    )
+    const { port } = await listen(t, proxy)
+    const client = await startStdioProxy(t, `https://127.0.0.1:${port}/mcp`, {
+      env: TRUST
     })
     assert.equal((await client.ok('evaluate', { script: '6 * 7' })).value, 42)
-    const otherClient = await startStdioProxy(t, `wss://127.0.0.1:${forwarder.port}/ws`, {
+    const otherClient = await startStdioProxy(t, `wss://127.0.0.1:${port}/ws`, {
       handshake: false
     })
     const { code } = await within(otherClient.exit, 'its end', 10_000)
@@ -404,21 +409,6 @@ describe('the stdio proxy of a server', { timeout: 120_000 }, () => {
     assert.match(otherClient.stderr(), /^troupe: .*is not trusted: .*certificate/m)
   })
 })
-
-/**
- * A server that is not Troupe.
- * @param {any} t
- * @param {(socket: import('node:net').Socket) => void} respond
- */
-async function listen(t, respond) {
-  const server = createServer((socket) => {
-    socket.on('error', () => {})
-    respond(socket)
-  })
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)))
-  t.after(() => server.close())
-  return /** @type {import('node:net').AddressInfo} */ (server.address()).port
-}
 
 describe('troupe call --connect', { timeout: 60_000 }, () => {
   /** @param {string[]} args @param {Record<string, string>} [env] */
@@ -459,8 +449,7 @@ describe('troupe call --connect', { timeout: 60_000 }, () => {
     )
     // The implicit session has ended with it.
     assert.equal((await call('navigate', { url: 'data:text/html,<title>Own</title>' })).status, 0)
-    const sessions = async () => (await (await fetch(server.at('/health'))).json()).sessions
-    await until(async () => (await sessions()) === 1, 'the end of its own session')
+    await until(async () => (await server.sessionCount()) === 1, 'the end of its own session')
   })
 
   test('fails at once if no server listens or the token is wrong', async (t) => {
@@ -478,47 +467,6 @@ describe('troupe call --connect', { timeout: 60_000 }, () => {
     assert.match(JSON.parse(otherClient.stderr).suggestion, /--auth-token-file/)
   })
 })
-
-/** A TLS proxy. @param {any} t @param {number} target */
-async function startTlsForwarder(t, target) {
-  const file = (/** @type {string} */ name) =>
-    fileURLToPath(new URL(`../support/tls/${name}.pem`, import.meta.url))
-  const [key, cert] = [readFileSync(file('key')), readFileSync(file('certificate'))]
-  const forwarder = await startForwarder(t, target, (serve) =>
-    createTlsServer({ key, cert }, serve)
-  )
-  return { ...forwarder, certificate: file('certificate') }
-}
-
-/**
- * A proxy between client and server whose connections can be closed.
- * @param {any} t
- * @param {number} target
- */
-async function startForwarder(t, target, create = createServer) {
-  /** @type {Set<import('node:net').Socket>} */
-  const sockets = new Set()
-  const forwarder = create((from) => {
-    const to = connect(target, '127.0.0.1')
-    for (const socket of [from, to]) {
-      sockets.add(socket)
-      socket.on('error', () => {})
-      socket.on('close', () => {
-        sockets.delete(socket)
-        from.destroy()
-        to.destroy()
-      })
-    }
-    from.pipe(to).pipe(from)
-  })
-  await new Promise((resolve) => forwarder.listen(0, '127.0.0.1', () => resolve(undefined)))
-  const cut = () => sockets.forEach((socket) => socket.resetAndDestroy())
-  t.after(() => {
-    cut()
-    forwarder.close()
-  })
-  return { port: /** @type {import('node:net').AddressInfo} */ (forwarder.address()).port, cut }
-}
 
 /** The response of a WebSocket server to an upgrade request. @param {Buffer} request */
 function upgraded(request) {

@@ -10,12 +10,6 @@ const MANY = 20
 /** The call of the other client has its turn after at most this number of sessions. */
 const SOON = 3
 
-/** @param {import('../support/http.mjs').HttpServer} server */
-async function queued(server) {
-  const text = await (await server.fetch('/metrics')).text()
-  return Number(/^troupe_session_queue (\d+)$/m.exec(text)?.[1])
-}
-
 /**
  * Creates sessions as two clients, one of which has many calls. Closes each session as soon as it
  * is open. Returns the names of the clients in the order in which they got the first sessions.
@@ -35,13 +29,16 @@ async function order(server, create, close) {
     open.push(sessionId)
   }
   const calls = Array.from({ length: MANY }, () => begin('many'))
-  await until(async () => (await queued(server)) === MANY, 'the calls that wait')
+  await until(async () => (await server.metric('session_queue')) === MANY, 'the calls that wait')
   calls.push(begin('one'))
-  await until(async () => (await queued(server)) === MANY + 1, 'the call of the other client')
+  await until(
+    async () => (await server.metric('session_queue')) === MANY + 1,
+    'the call of the other client'
+  )
   for (let count = 0; count < SOON; count++) {
     await close(String(open.shift()))
     await until(() => open.length > 0, 'the next session')
-    assert.equal(await queued(server), MANY - count)
+    assert.equal(await server.metric('session_queue'), MANY - count)
   }
   const first = [...served]
   for (let count = SOON; count <= MANY; count++) {

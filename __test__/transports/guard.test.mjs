@@ -2,34 +2,18 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { request } from 'node:http'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { cleanEnvironment } from '../support/browser.mjs'
-import { HttpClient, startHttpServer } from '../support/http.mjs'
+import { HttpClient, ask, startHttpServer } from '../support/http.mjs'
 import { freePort } from '../support/ports.mjs'
 import { browsers } from '../support/processes.mjs'
+import { temporaryFolder } from '../support/record.mjs'
 import { shared } from '../support/scope.mjs'
 import { BIN, startServer } from '../support/server.mjs'
 import { until, within } from '../support/wait.mjs'
-
-/**
- * A request with any headers, including those that `fetch` sets itself.
- * @param {string} url
- * @param {{ method?: string, headers?: Record<string, string | string[]>, body?: string | Buffer }}
- *   [options]
- */
-async function ask(url, { method = 'GET', headers = {}, body } = {}) {
-  const asked = request(url, { method, headers, agent: false })
-  asked.end(body)
-  const [response] = await within(once(asked, 'response'), 'an answer', 10_000)
-  let text = ''
-  for await (const part of response) text += part
-  return { status: response.statusCode, headers: response.headers, text }
-}
 
 /** A raw connection: the received data, and its end. @param {number} port */
 async function dial(port) {
@@ -280,15 +264,13 @@ describe('the token', { timeout: 60_000 }, () => {
   /** @type {string} */
   let file
   before(() => {
-    const folder = mkdtempSync(join(tmpdir(), 'troupe-token-'))
-    scope.after(() => rmSync(folder, { recursive: true }))
+    const folder = temporaryFolder(scope)
     file = join(folder, 'token')
     writeFileSync(file, 'correct-horse\n', { mode: 0o600 })
   })
 
   test('is required on every path; the server creates it in a file that only its user can read', async (t) => {
-    const state = mkdtempSync(join(tmpdir(), 'troupe-state-'))
-    t.after(() => rmSync(state, { recursive: true }))
+    const state = temporaryFolder(t)
     const env = { XDG_STATE_HOME: state }
     const servers = await Promise.all([
       startHttpServer(t, [], { env }),

@@ -2,15 +2,15 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { Agent, get } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
 import { BROWSER, cleanEnvironment } from '../support/browser.mjs'
 import { startHttpServer } from '../support/http.mjs'
 import { browsers } from '../support/processes.mjs'
+import { temporaryFolder } from '../support/record.mjs'
 import { BIN, startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
 import { until, within } from '../support/wait.mjs'
@@ -104,8 +104,7 @@ describe('the log', { timeout: 60_000 }, () => {
   })
 
   test('goes to stdout over HTTP if logging.destination is stdout', async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'troupe-log-'))
-    t.after(() => rmSync(folder, { recursive: true }))
+    const folder = temporaryFolder(t)
     const file = join(folder, 'troupe.json')
     writeFileSync(
       file,
@@ -179,55 +178,48 @@ describe('the log', { timeout: 60_000 }, () => {
 })
 
 describe('the metrics', { timeout: 60_000 }, () => {
-  /** @param {Awaited<ReturnType<typeof startHttpServer>>} server @param {string} name */
-  const metric = async (server, name) => {
-    const text = await (await server.fetch('/metrics')).text()
-    const [, value] = new RegExp(`^troupe_${name} (\\S+)$`, 'm').exec(text) ?? []
-    return value === undefined ? undefined : Number(value)
-  }
-
   test('report the limit of sessions, the queue, browsers and memory', async (t) => {
     const server = await startHttpServer(t, ['--max-sessions', '1', '--queue-timeout', '20000'])
     const [client, second] = [await server.connect(), await server.connect()]
     const sessionId = await client.createSession()
     assert.deepEqual(
       [
-        await metric(server, 'session_limit'),
-        await metric(server, 'sessions'),
-        await metric(server, 'session_queue')
+        await server.metric('session_limit'),
+        await server.metric('sessions'),
+        await server.metric('session_queue')
       ],
       [1, 1, 0]
     )
     const waiting = second.ok('create_session')
-    await until(async () => (await metric(server, 'session_queue')) === 1, 'the call that waits')
+    await until(async () => (await server.metric('session_queue')) === 1, 'the call that waits')
     await until(
-      async () => Number(await metric(server, 'session_queue_seconds')) > 0.1,
+      async () => (await server.metric('session_queue_seconds')) > 0.1,
       'the time that the call has waited'
     )
-    assert.equal(await metric(server, 'browsers'), 1)
+    assert.equal(await server.metric('browsers'), 1)
     for (const name of ['server_memory_bytes', 'child_memory_bytes', 'memory_available_bytes']) {
-      assert.ok(Number(await metric(server, name)) > 1 << 20, name)
+      assert.ok((await server.metric(name)) > 1 << 20, name)
     }
     await client.ok('close_session', { sessionId })
     await waiting
-    assert.equal(await metric(server, 'session_queue'), 0)
-    assert.equal(await metric(server, 'session_queue_seconds'), 0)
+    assert.equal(await server.metric('session_queue'), 0)
+    assert.equal(await server.metric('session_queue_seconds'), 0)
   })
 
   test('count a browser that was restarted after a crash', async (t) => {
     const server = await startHttpServer(t)
     const client = await server.connect()
     await client.ok('evaluate', { script: '6 * 7' })
-    assert.equal(await metric(server, 'browser_restarts_total'), 0)
+    assert.equal(await server.metric('browser_restarts_total'), 0)
     const [{ pid }] = browsers(server.child.pid ?? 0)
     process.kill(pid, 'SIGKILL')
     const again = async () => (await client.call('evaluate', { script: '6 * 7' })).json.value === 42
     await until(
-      async () => (await again()) && (await metric(server, 'browser_restarts_total')) === 1,
+      async () => (await again()) && (await server.metric('browser_restarts_total')) === 1,
       'the restart',
       30_000
     )
-    assert.ok(BROWSER === 'webkit' || (await metric(server, 'browsers')) === 1)
+    assert.ok(BROWSER === 'webkit' || (await server.metric('browsers')) === 1)
   })
 })
 

@@ -2,13 +2,12 @@
 // sequences: no response has the status 500, and every response matches the document.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { existsSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { cleanEnvironment } from '../support/browser.mjs'
 import { startHttpServer } from '../support/http.mjs'
+import { temporaryFolder } from '../support/record.mjs'
 
 const PROGRAM = fileURLToPath(
   new URL('../../.cache/venv-openapi/bin/schemathesis', import.meta.url)
@@ -29,8 +28,7 @@ test(
   { timeout: 600_000, skip: process.platform === 'win32' },
   async (t) => {
     assert.ok(existsSync(PROGRAM), `${PROGRAM} is missing: run \`npm run setup\``)
-    const folder = mkdtempSync(join(tmpdir(), 'troupe-openapi-'))
-    t.after(() => rmSync(folder, { recursive: true, force: true }))
+    const folder = temporaryFolder(t)
     const quick = [
       '--timeout-action',
       '200',

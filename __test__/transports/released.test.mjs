@@ -10,12 +10,6 @@ import { until } from '../support/wait.mjs'
 
 const NOTICE = /suspended.*Lost: JavaScript state.*mocks/
 
-/**
- * Returns the number of open sessions.
- * @param {Awaited<ReturnType<typeof startHttpServer>>} server
- */
-const count = async (server) => (await (await fetch(server.at('/health'))).json()).sessions
-
 describe('a session that a client created', { timeout: 120_000 }, () => {
   const scope = shared()
   /** @type {Awaited<ReturnType<typeof startHttpServer>>} */
@@ -27,14 +21,14 @@ describe('a session that a client created', { timeout: 120_000 }, () => {
     server = await startHttpServer(scope, ['--idle-timeout', '400'])
   })
   const awaitSessionCount = (left = 0) =>
-    until(async () => (await count(server)) === left, 'the release of the session', 5000)
+    until(async () => (await server.sessionCount()) === left, 'the release of the session', 5000)
 
   test('is released by its DELETE, and another client can resume it', async () => {
     const client = await server.connect()
     const sessionId = await client.createSession()
     await client.ok('navigate', { sessionId, url: site.url('/set-cookie?whose=mine') })
     assert.equal(await client.delete(), 204)
-    assert.equal(await count(server), 0)
+    assert.equal(await server.sessionCount(), 0)
     const other = await server.connect()
     const { json } = await other.call('get_cookies', { sessionId })
     assert.deepEqual([json.errorCode, json.details.reason], ['SESSION_NOT_FOUND', 'recoverable'])
@@ -49,7 +43,7 @@ describe('a session that a client created', { timeout: 120_000 }, () => {
     const socket = await server.webSocket()
     await socket.initialize()
     const sessionId = await socket.createSession()
-    assert.equal(await count(server), 1)
+    assert.equal(await server.sessionCount(), 1)
     await socket.close()
     await awaitSessionCount()
     const other = await server.connect()
@@ -150,7 +144,7 @@ describe('a session that a client created', { timeout: 120_000 }, () => {
       'Form'
     )
     await other.delete()
-    assert.equal(await count(server), 0)
+    assert.equal(await server.sessionCount(), 0)
   })
 
   test('by a stateless client, or by the JSON API, belongs to no client and stays', async () => {
@@ -159,7 +153,7 @@ describe('a session that a client created', { timeout: 120_000 }, () => {
     const client = await server.connect()
     await client.ok('evaluate', { sessionId: stateless, script: '1' })
     await client.delete()
-    assert.equal(await count(server), 2)
+    assert.equal(await server.sessionCount(), 2)
     for (const sessionId of [stateless, json.session_id])
       await server.stateless().ok('close_session', { sessionId })
   })
@@ -173,7 +167,7 @@ test(
     const site = await startSite(t)
     const client = await server.connect()
     await client.ok('navigate', { url: site.url('/form') })
-    await until(async () => (await count(server)) === 0, 'the suspension')
+    await until(async () => (await server.sessionCount()) === 0, 'the suspension')
     assert.match((await client.ok('get_text', { selector: 'title' })).resumed, NOTICE)
     assert.equal((await client.ok('get_text', { selector: 'title' })).resumed, undefined)
     await client.delete()
@@ -209,9 +203,9 @@ describe('the limit of sessions', { timeout: 60_000 }, () => {
     const clients = await Promise.all(Array.from({ length: 11 }, () => server.connect()))
     for (const client of clients)
       assert.equal((await client.ok('evaluate', { script: '6 * 7' })).value, 42)
-    assert.equal(await count(server), 11)
-    const text = await (await server.fetch('/metrics')).text()
-    assert.ok(Number(/^troupe_session_limit (\d+)$/m.exec(text)?.[1]) >= 11, text)
+    assert.equal(await server.sessionCount(), 11)
+    const limit = await server.metric('session_limit')
+    assert.ok(limit >= 11, `${limit}`)
     await Promise.all(clients.map((client) => client.delete()))
   })
 

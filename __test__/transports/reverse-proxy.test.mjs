@@ -1,29 +1,12 @@
 // A server behind a reverse proxy: paths, host names, and the addresses of clients.
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { request } from 'node:http'
 import { before, describe, test } from 'node:test'
-import { HttpClient, startHttpServer } from '../support/http.mjs'
+import { HttpClient, ask, startHttpServer } from '../support/http.mjs'
 import { REVERSE_PROXIES, programPath, startReverseProxy } from '../support/reverse-proxies.mjs'
 import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { within } from '../support/wait.mjs'
 import { openWebSocket } from '../support/websocket.mjs'
-
-/**
- * A GET with any headers, including those that `fetch` sets itself.
- * @param {string} url
- * @param {Record<string, string | string[]>} [headers]
- * @param {string} [localAddress] from which to connect
- */
-async function ask(url, headers = {}, localAddress) {
-  const asked = request(url, { headers, localAddress, agent: false })
-  asked.end()
-  const [response] = await within(once(asked, 'response'), 'an answer', 10_000)
-  let text = ''
-  for await (const part of response) text += part
-  return { status: response.statusCode, headers: response.headers, text }
-}
 
 /**
  * The statuses of `count` sequential requests.
@@ -33,7 +16,7 @@ async function ask(url, headers = {}, localAddress) {
  */
 async function askOften(count, url, headers) {
   const statuses = new Set()
-  for (let round = 0; round < count; round++) statuses.add((await ask(url, headers)).status)
+  for (let round = 0; round < count; round++) statuses.add((await ask(url, { headers })).status)
   return [...statuses].sort()
 }
 
@@ -56,13 +39,16 @@ async function event(response, text) {
 describe('/health', { timeout: 60_000 }, () => {
   test('accepts any Host, and returns only the status to a foreign one', async (t) => {
     const server = await startHttpServer(t)
-    const foreign = await ask(server.at('/health'), { host: '10.1.2.3:8080' })
+    const foreign = await ask(server.at('/health'), { headers: { host: '10.1.2.3:8080' } })
     assert.equal(foreign.status, 200, foreign.text)
     assert.deepEqual(JSON.parse(foreign.text), { status: 'ok' })
     const own = JSON.parse((await ask(server.at('/health'))).text)
     assert.deepEqual([own.status, own.sessions, typeof own.version], ['ok', 0, 'string'])
-    assert.equal((await ask(server.at('/mcp'), { host: '10.1.2.3:8080' })).status, 403)
-    assert.equal((await ask(server.at('/health'), { origin: 'https://evil.example' })).status, 403)
+    assert.equal((await ask(server.at('/mcp'), { headers: { host: '10.1.2.3:8080' } })).status, 403)
+    assert.equal(
+      (await ask(server.at('/health'), { headers: { origin: 'https://evil.example' } })).status,
+      403
+    )
   })
 
   test('and /metrics have no rate limit', async (t) => {
@@ -94,18 +80,21 @@ test('with --base-path every path begins with it', { timeout: 60_000 }, async (t
     '/tools/troupe/api/openapi.json',
     '/tools/troupe/metrics'
   ]) {
-    assert.equal((await ask(server.at(path), server.authorization)).status, 200, path)
+    assert.equal((await ask(server.at(path), { headers: server.authorization })).status, 200, path)
     assert.equal((await ask(server.at(path))).status, 401, path)
   }
   const document = JSON.parse(
-    (await ask(server.at('/tools/troupe/api/openapi.json'), server.authorization)).text
+    (await ask(server.at('/tools/troupe/api/openapi.json'), { headers: server.authorization })).text
   )
   const [{ url }] = document.servers
   assert.equal(url, '/tools/troupe')
   assert.ok(document.paths['/api/sessions'], 'the paths are relative to the URL of the server')
-  assert.equal((await ask(server.at(`${url}/api/sessions`), server.authorization)).status, 200)
+  assert.equal(
+    (await ask(server.at(`${url}/api/sessions`), { headers: server.authorization })).status,
+    200
+  )
   for (const path of ['/health', '/mcp', '/metrics', '/tools', '/tools/troupe/nowhere']) {
-    assert.equal((await ask(server.at(path), server.authorization)).status, 404, path)
+    assert.equal((await ask(server.at(path), { headers: server.authorization })).status, 404, path)
   }
   const stdioProxy = await startServer(t, ['--connect', server.url], { browser: false })
   assert.equal((await stdioProxy.ok('evaluate', { script: '6 * 7' })).value, 42)
@@ -127,7 +116,9 @@ describe('the address of a client', { timeout: 60_000 }, () => {
       invented.add(
         (
           await ask(server.at('/nowhere'), {
-            'x-forwarded-for': `198.51.100.${last}, 203.0.113.8, 10.1.1.1`
+            headers: {
+              'x-forwarded-for': `198.51.100.${last}, 203.0.113.8, 10.1.1.1`
+            }
           })
         ).status
       )
@@ -135,7 +126,8 @@ describe('the address of a client', { timeout: 60_000 }, () => {
     assert.deepEqual([...invented].sort(), [404, 429])
     for (let last = 1; last <= 8; last++) {
       assert.equal(
-        (await ask(server.at('/nowhere'), { 'x-forwarded-for': `192.0.2.${last}` })).status,
+        (await ask(server.at('/nowhere'), { headers: { 'x-forwarded-for': `192.0.2.${last}` } }))
+          .status,
         404
       )
     }
@@ -151,7 +143,8 @@ describe('the address of a client', { timeout: 60_000 }, () => {
     const statuses = new Set()
     for (let last = 1; last <= 8; last++) {
       statuses.add(
-        (await ask(server.at('/nowhere'), { 'x-forwarded-for': `203.0.113.${last}` })).status
+        (await ask(server.at('/nowhere'), { headers: { 'x-forwarded-for': `203.0.113.${last}` } }))
+          .status
       )
     }
     assert.deepEqual([...statuses].sort(), [404, 429])
@@ -170,9 +163,9 @@ describe('the address of a client', { timeout: 60_000 }, () => {
     ])
     const at = (path) => server.at(path)
     const named = (last) => ({ 'x-forwarded-for': `203.0.113.${last}` })
-    await ask(at('/api/sessions?token=hush'), named(1))
-    await ask(at('/mcp'), { host: 'evil.example', ...named(2) })
-    await ask(at('/ws'), { origin: 'https://evil.example', ...named(3) })
+    await ask(at('/api/sessions?token=hush'), { headers: named(1) })
+    await ask(at('/mcp'), { headers: { host: 'evil.example', ...named(2) } })
+    await ask(at('/ws'), { headers: { origin: 'https://evil.example', ...named(3) } })
     await askOften(6, at('/nowhere'), named(4))
     const refused = server
       .stderr()
@@ -195,7 +188,7 @@ describe('the address of a client', { timeout: 60_000 }, () => {
     const server = await startHttpServer(t, ['--log-format', 'json', '--log-destination', 'stderr'])
     const started = performance.now()
     for (let round = 0; round < 20; round++)
-      await ask(server.at(`/${'long'.repeat(1000)}`), { host: 'evil.example' })
+      await ask(server.at(`/${'long'.repeat(1000)}`), { headers: { host: 'evil.example' } })
     for (let round = 0; round < 20; round++) await ask(server.at('/mcp'))
     const seconds = (performance.now() - started) / 1000
     const refused = server
@@ -249,14 +242,17 @@ for (const [name, { debianPackage }] of Object.entries(REVERSE_PROXIES)) {
         assert.equal(
           (
             await ask(`${origin}/troupe/api/sessions`, {
-              host: 'tools.example.com',
-              ...server.authorization
+              headers: {
+                host: 'tools.example.com',
+                ...server.authorization
+              }
             })
           ).status,
           200
         )
         assert.equal(
-          (await ask(`${origin}/troupe/api/sessions`, { host: 'tools.example.com' })).status,
+          (await ask(`${origin}/troupe/api/sessions`, { headers: { host: 'tools.example.com' } }))
+            .status,
           401
         )
       })
@@ -297,7 +293,10 @@ for (const [name, { debianPackage }] of Object.entries(REVERSE_PROXIES)) {
 
       test('the log has the address of the client of the proxy', async () => {
         // An address has one line per second, and earlier tests were rejected at 127.0.0.1.
-        await ask(`${origin}/troupe/metrics`, { 'x-forwarded-for': '203.0.113.9' }, '127.0.0.8')
+        await ask(`${origin}/troupe/metrics`, {
+          headers: { 'x-forwarded-for': '203.0.113.9' },
+          localAddress: '127.0.0.8'
+        })
         await server.awaitLog(/rejected a request.*127\.0\.0\.8.*\/troupe\/metrics/)
       })
     }

@@ -16,12 +16,6 @@ import { logInAsMember, awaitDurableState, memberSite } from '../support/state.m
 import { isPending, until, within } from '../support/wait.mjs'
 
 /**
- * The number of sessions of the server.
- * @param {import('../support/http.mjs').HttpServer} server
- */
-const sessions = async (server) => (await (await fetch(server.at('/health'))).json()).sessions
-
-/**
  * Begins a call, closes its stream after the first event, and returns that event's id.
  * @param {import('../support/http.mjs').HttpClient} client
  * @param {string} script
@@ -55,18 +49,18 @@ describe('over HTTP', { timeout: 120_000 }, () => {
     const [one, other] = await Promise.all([server.connect(), server.connect()])
     assert.match(one.sessionId ?? '', /^[\da-f-]{36}$/)
     assert.notEqual(one.sessionId, other.sessionId)
-    const before = await sessions(server)
+    const before = await server.sessionCount()
     assert.equal((await one.request('tools/list')).result.tools.length > 10, true)
-    assert.equal(await sessions(server), before, 'a list needs no session')
+    assert.equal(await server.sessionCount(), before, 'a list needs no session')
     await one.ok('navigate', { url: site.url('/set-cookie?whose=one') })
-    assert.equal(await sessions(server), before + 1)
+    assert.equal(await server.sessionCount(), before + 1)
     await other.ok('navigate', { url: site.url('/cookies') })
     assert.equal((await other.ok('get_text', { selector: '#out' })).text ?? '', '')
     await one.ok('navigate', { url: site.url('/cookies') })
     assert.match(JSON.stringify(await one.ok('get_text', { selector: '#out' })), /whose=one/)
     assert.equal((await one.ok('list_sessions')).sessions.length, 1, 'each sees its own')
     await Promise.all([one.delete(), other.delete()])
-    assert.equal(await sessions(server), before)
+    assert.equal(await server.sessionCount(), before)
   })
 
   test('the implicit session of a client is not accessible to others; a created one is, by its id', async () => {
@@ -141,7 +135,7 @@ describe('over HTTP', { timeout: 120_000 }, () => {
     await client.ok('navigate', { url: site.url('/') })
     const { status } = await server.fetch(`/mcp?session=${client.sessionId}`, { method: 'DELETE' })
     assert.equal(status, 204)
-    assert.equal(await sessions(server), 0)
+    assert.equal(await server.sessionCount(), 0)
     assert.equal(
       (await server.fetch(`/mcp?session=${client.sessionId}`, { method: 'DELETE' })).status,
       404
@@ -163,7 +157,7 @@ describe('over HTTP', { timeout: 120_000 }, () => {
     assert.ok(error || isError)
     assert.ok(performance.now() - begun < 2000)
     await within(behind, 'the end of the call behind it', 3000)
-    assert.equal(await sessions(server), 0)
+    assert.equal(await server.sessionCount(), 0)
   })
 
   test('a client of 2025-03-26 sends several messages in one body, and one of a later revision does not', async () => {
@@ -377,17 +371,17 @@ describe('an absent client', { timeout: 60_000 }, () => {
     server = await startHttpServer(scope, ['--idle-timeout', '400', '--max-sessions', '2'])
   })
   const idle = () =>
-    until(async () => (await sessions(server)) === 0, 'the end of the session', 5000)
+    until(async () => (await server.sessionCount()) === 0, 'the end of the session', 5000)
 
   test('that only sends POST requests has its session suspended after the idle timeout, and keeps its login and page', async () => {
     const client = await server.connect()
     await client.ok('navigate', { url: site.url('/set-cookie?whose=mine') })
     await client.ok('navigate', { url: site.url('/form') })
     const [{ sessionId }] = (await client.ok('list_sessions')).sessions
-    assert.equal(await sessions(server), 1)
+    assert.equal(await server.sessionCount(), 1)
     await idle()
     assert.equal((await client.ok('evaluate', { script: 'document.title' })).value, 'Form')
-    assert.equal(await sessions(server), 1)
+    assert.equal(await server.sessionCount(), 1)
     await idle()
     // Also by its id.
     const { json, meta } = await client.call('navigate', { sessionId, url: site.url('/cookies') })
@@ -516,7 +510,7 @@ describe('an absent client', { timeout: 60_000 }, () => {
     await assert.rejects(running, { name: 'AbortError' })
     stream.abort()
     assert.equal((await client.ok('evaluate', { script: script(0) })).value, 'kept')
-    await until(async () => (await sessions(server)) === 0, 'the end of both sessions', 5000)
+    await until(async () => (await server.sessionCount()) === 0, 'the end of both sessions', 5000)
   })
 
   test('with a running call when the server ends gets a retryable error', async (t) => {

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { startHttpServer } from '../support/http.mjs'
+import { META, MODERN } from '../support/modern.mjs'
 import { shared } from '../support/scope.mjs'
 import { startSite } from '../support/site.mjs'
 import { until, within } from '../support/wait.mjs'
@@ -17,7 +18,6 @@ describe('a WebSocket', { timeout: 120_000 }, () => {
     site = await startSite(scope)
     server = await startHttpServer(scope, ['--idle-timeout', '600'], { transport: 'websocket' })
   })
-  const sessions = async () => (await (await fetch(server.at('/health'))).json()).sessions
   const open = async (headers) => {
     const client = await server.webSocket(headers)
     await client.initialize()
@@ -31,17 +31,12 @@ describe('a WebSocket', { timeout: 120_000 }, () => {
     assert.equal((await server.fetch('/mcp')).status, 404)
     await client.close()
     const modern = await server.webSocket()
-    const _meta = {
-      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-      'io.modelcontextprotocol/clientInfo': { name: 'troupe-test', version: '0' },
-      'io.modelcontextprotocol/clientCapabilities': {}
-    }
-    const { result } = await modern.request('server/discover', { _meta })
-    assert.ok(result.supportedVersions.includes('2026-07-28'))
+    const { result } = await modern.request('server/discover', { _meta: META })
+    assert.ok(result.supportedVersions.includes(MODERN))
     const called = await modern.request('tools/call', {
       name: 'evaluate',
       arguments: { script: '6 * 7' },
-      _meta
+      _meta: META
     })
     assert.equal(called.result.structuredContent.value, 42)
     await modern.close()
@@ -52,9 +47,9 @@ describe('a WebSocket', { timeout: 120_000 }, () => {
     await one.ok('navigate', { url: site.url('/set-cookie?whose=one') })
     await other.ok('navigate', { url: site.url('/cookies') })
     assert.ok(!JSON.stringify(await other.ok('get_text', { selector: 'body' })).includes('whose'))
-    assert.equal(await sessions(), 2)
+    assert.equal(await server.sessionCount(), 2)
     await Promise.all([one.close(), other.close()])
-    await until(async () => (await sessions()) === 0, 'the end of both sessions')
+    await until(async () => (await server.sessionCount()) === 0, 'the end of both sessions')
   })
 
   test('that is interrupted gets its session back if it reconnects in time, but not later', async () => {
@@ -67,7 +62,7 @@ describe('a WebSocket', { timeout: 120_000 }, () => {
     assert.equal(again.headers['mcp-session-id'], id)
     assert.equal((await again.ok('evaluate', { script: 'globalThis.mark' })).value, 'kept')
     again.cut()
-    await until(async () => (await sessions()) === 0, 'the end of the session', 5000)
+    await until(async () => (await server.sessionCount()) === 0, 'the end of the session', 5000)
   })
 
   test('cannot claim an open session, the implicit session of another client, or an invalid id', async () => {
@@ -174,17 +169,11 @@ describe('a WebSocket', { timeout: 120_000 }, () => {
     // More than the socket buffers on both sides.
     const params = { name: 'evaluate', arguments: { script: '"x".repeat(6_000_000)' } }
     for (let id = 1000; id < 1005; id++) client.send({ id, method: 'tools/call', params })
-    const answered = async () =>
-      Number(
-        /^troupe_calls_total\{tool="evaluate",outcome="ok"\} (\d+)$/m.exec(
-          await (await own.fetch('/metrics')).text()
-        )?.[1]
-      )
+    const answered = () => own.metric('calls_total{tool="evaluate",outcome="ok"}')
     await until(async () => (await answered()) === 6, 'the calls', 30_000)
     // The client closes its side, and still does not read.
     client.socket.end()
-    const sessions = async () => (await (await own.fetch('/health')).json()).sessions
-    await until(async () => (await sessions()) === 0, 'the rest of its session')
+    await until(async () => (await own.sessionCount()) === 0, 'the rest of its session')
     client.cut()
   })
 

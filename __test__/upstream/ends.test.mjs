@@ -3,16 +3,15 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { awaitProcessesEnded, descendants, readProcess } from '../support/processes.mjs'
-import { startWithScriptedUpstream, until } from './upstream.mjs'
+import { startWithScriptedUpstream, until, callWho } from './upstream.mjs'
 
-const who = async (server, args) => JSON.parse((await server.call('who', args)).text)
 const TIMES = ['--upstream-close-timeout', '400', '--upstream-term-timeout', '400']
 
 describe('the end of a session', { timeout: 60_000 }, () => {
   test('asks its server to close the browser, and closes its stdin', async (t) => {
     const { server, noted } = await startWithScriptedUpstream(t, { args: [] })
     const sessionId = await server.createSession()
-    const { pid } = await who(server, { sessionId })
+    const { pid } = await callWho(server, { sessionId })
     await server.ok('close_session', { sessionId })
     assert.equal(readProcess(pid), null)
     assert.deepEqual(
@@ -27,7 +26,7 @@ describe('the end of a session', { timeout: 60_000 }, () => {
       args: TIMES
     })
     const sessionId = await server.createSession()
-    const { pid } = await who(server, { sessionId })
+    const { pid } = await callWho(server, { sessionId })
     const begun = performance.now()
     await server.ok('close_session', { sessionId })
     assert.equal(readProcess(pid), null)
@@ -42,7 +41,7 @@ describe('the end of a session', { timeout: 60_000 }, () => {
       args: TIMES
     })
     const sessionId = await server.createSession()
-    const { pid } = await who(server, { sessionId })
+    const { pid } = await callWho(server, { sessionId })
     const child = JSON.parse((await server.call('start_child', { sessionId })).text).pid
     await server.ok('close_session', { sessionId })
     assert.equal(readProcess(pid), null)
@@ -54,7 +53,7 @@ describe('the end of a session', { timeout: 60_000 }, () => {
   test('ends a server that hangs', async (t) => {
     const { server, noted } = await startWithScriptedUpstream(t, { args: TIMES })
     const sessionId = await server.createSession()
-    const { pid } = await who(server, { sessionId })
+    const { pid } = await callWho(server, { sessionId })
     const hanging = server.call('hang', { sessionId })
     await until(() => noted('tools/call', { tool: 'hang' }).length === 1, 'the hang')
     await server.ok('close_session', { sessionId })
@@ -75,9 +74,9 @@ describe('the end of Troupe', { timeout: 60_000 }, () => {
       args: []
     })
     // The implicit session, and those that it has created.
-    await who(server)
+    await callWho(server)
     const sessions = [await server.createSession(), await server.createSession()]
-    await Promise.all(sessions.map((sessionId) => who(server, { sessionId })))
+    await Promise.all(sessions.map((sessionId) => callWho(server, { sessionId })))
     const below = descendants(server.child.pid)
     const begun = performance.now()
     server.askToEnd()
@@ -91,7 +90,7 @@ describe('the end of Troupe', { timeout: 60_000 }, () => {
 
   test('by SIGTERM is graceful, too', async (t) => {
     const { server, noted } = await startWithScriptedUpstream(t)
-    await who(server)
+    await callWho(server)
     server.child.kill('SIGTERM')
     assert.equal(await ended(server), 0)
     assert.equal(noted('tools/call', { tool: 'browser_close' }).length, 1)
@@ -111,7 +110,7 @@ describe('the end of Troupe', { timeout: 60_000 }, () => {
     test(`by kill -9 leaves nothing behind${options.length > 0 ? ', whatever its servers ignore' : ''}`, async (t) => {
       const { server } = await startWithScriptedUpstream(t, { options })
       const sessionId = await server.createSession()
-      await who(server)
+      await callWho(server)
       await server.call('start_child', { sessionId })
       const below = await until(() => {
         const found = descendants(server.child.pid)

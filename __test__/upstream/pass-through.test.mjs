@@ -7,7 +7,7 @@ import { NO_SQLITE, query, recordFile } from '../support/record.mjs'
 import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { isAlive, readProcess } from '../support/processes.mjs'
-import { QUICK, quoted, scripted, startWithScriptedUpstream, until } from './upstream.mjs'
+import { QUICK, quoted, scripted, startWithScriptedUpstream, until, callWho } from './upstream.mjs'
 
 const OURS = [
   'create_session',
@@ -26,8 +26,7 @@ describe('a tool of an upstream server', { timeout: 60_000 }, () => {
   before(async () => {
     up = await startWithScriptedUpstream(scope)
   })
-  const who = async (sessionId) =>
-    JSON.parse(await up.server.call('who', { sessionId }).then(({ text }) => text))
+  const who = (sessionId) => callWho(up.server, { sessionId })
 
   test('is listed with its name and description, together with the tools for sessions and the record', async () => {
     const { result } = await up.server.request('tools/list')
@@ -45,7 +44,7 @@ describe('a tool of an upstream server', { timeout: 60_000 }, () => {
 
   test('is called in the process that listed it, in the first session', async () => {
     await up.server.request('tools/list')
-    const { pid, session } = JSON.parse((await up.server.call('who')).text)
+    const { pid, session } = await callWho(up.server)
     assert.deepEqual(
       up.noted('start').map(({ pid }) => pid),
       [pid]
@@ -60,7 +59,7 @@ describe('a tool of an upstream server', { timeout: 60_000 }, () => {
       const { server } = await startWithScriptedUpstream(t, {
         env: { TROUPE_AUTH_TOKEN: 'correct-horse', OTHER: 'inherited' }
       })
-      const { pid } = JSON.parse((await server.call('who')).text)
+      const { pid } = await callWho(server)
       const variables = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0')
       assert.ok(variables.includes('OTHER=inherited'))
       const names = variables

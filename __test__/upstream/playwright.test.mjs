@@ -7,6 +7,7 @@ import { NO_SQLITE, query, recordFile } from '../support/record.mjs'
 import { shared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
+import { refIn } from '../support/snapshots.mjs'
 import { memberSite } from '../support/state.mjs'
 import { upstreamArguments, playwright, realConversations, startWithUpstream } from './real.mjs'
 import { until } from './upstream.mjs'
@@ -14,7 +15,6 @@ import { until } from './upstream.mjs'
 const { version } = createRequire(import.meta.url)('@playwright/mcp/package.json')
 const PAGE = `<!doctype html><title>Shop</title><link rel="icon" href="data:,"><h1>Shop</h1><button onclick="console.error('sold out'); this.textContent = 'Gone'">Buy</button>`
 const THROWS = `<!doctype html><link rel="icon" href="data:,"><script>console.log('two\\nlines'); setTimeout(() => { throw new Error('boom') })</script>`
-const refOf = (snapshot, name) => new RegExp(`"${name}".*\\[ref=(e\\d+)\\]`).exec(snapshot)?.[1]
 
 describe(`@playwright/mcp ${version} behind Troupe`, { timeout: 120_000 }, () => {
   const scope = shared()
@@ -34,7 +34,7 @@ describe(`@playwright/mcp ${version} behind Troupe`, { timeout: 120_000 }, () =>
     assert.match(snapshot, /- button "Buy" \[ref=e\d+\]/)
     const clicked = await server.call('browser_click', {
       element: 'Buy',
-      target: refOf(snapshot, 'Buy')
+      target: refIn(snapshot, /"Buy"/)
     })
     assert.equal(clicked.isError, false)
     assert.match(

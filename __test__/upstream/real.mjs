@@ -1,25 +1,23 @@
 // The commands of real upstream servers with the Chromium of this machine, headless and isolated.
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
+import { ROOT } from '../../scripts/run.mjs'
+import { PLAYWRIGHT_COMMAND, browserExecutable } from '../playwright/servers.mjs'
 import { startHttpServer } from '../support/http.mjs'
 import { awaitProcessesEnded, descendants } from '../support/processes.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
 import { outputFolder, quoted } from './upstream.mjs'
 
-const BROWSER = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'].find(existsSync) ?? ''
-const program = (path) => fileURLToPath(new URL(`../../node_modules/${path}`, import.meta.url))
 const isRoot = process.getuid?.() === 0
 
 /** The words of a command of @playwright/mcp. @param {string[]} [more] */
 export const playwright = (more = []) => [
-  process.execPath,
-  program('@playwright/mcp/cli.js'),
+  ...PLAYWRIGHT_COMMAND,
   '--headless',
   '--isolated',
   '--executable-path',
-  BROWSER,
+  browserExecutable(),
   ...(isRoot ? ['--no-sandbox'] : []),
   ...more
 ]
@@ -28,12 +26,12 @@ export const playwright = (more = []) => [
 export const devtools = () => [
   ...[
     process.execPath,
-    program('chrome-devtools-mcp/build/src/bin/chrome-devtools-mcp.js'),
+    join(ROOT, 'node_modules/chrome-devtools-mcp/build/src/bin/chrome-devtools-mcp.js'),
     '--headless',
     '--isolated',
     '--no-usage-statistics'
   ],
-  ...['--executablePath', BROWSER, ...(isRoot ? ['--chromeArg=--no-sandbox'] : [])]
+  ...['--executablePath', browserExecutable(), ...(isRoot ? ['--chromeArg=--no-sandbox'] : [])]
 ]
 
 /**

@@ -9,6 +9,7 @@ import { createServer } from 'node:http'
 import { join, relative } from 'node:path'
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
+import { PIXEL } from '../support/pictures.mjs'
 
 const flag = /** @type {const} */ ({ type: 'boolean', default: false })
 const text = /** @type {const} */ ({ type: 'string' })
@@ -36,8 +37,6 @@ function note(event) {
 note({ event: 'start', port: options.port })
 if (options['ignore-sigterm']) process.on('SIGTERM', () => note({ event: 'SIGTERM' }))
 
-const PIXEL =
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=='
 const textResult = (content) => ({
   content: [{ type: 'text', text: typeof content === 'string' ? content : JSON.stringify(content) }]
 })

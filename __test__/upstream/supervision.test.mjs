@@ -7,9 +7,9 @@ import { describe, test } from 'node:test'
 import { startHttpServer } from '../support/http.mjs'
 import { isAlive, readProcess } from '../support/processes.mjs'
 import { startServer } from '../support/server.mjs'
-import { QUICK, quoted, scripted, startWithScriptedUpstream, until } from './upstream.mjs'
+import { QUICK, quoted, scripted, startWithScriptedUpstream, until, callWho } from './upstream.mjs'
 
-const pidOf = async (server, args) => JSON.parse((await server.call('who', args)).text).pid
+const pidOf = async (server, args) => (await callWho(server, args)).pid
 
 describe('an upstream server', { timeout: 60_000 }, () => {
   for (const [end, how] of [

@@ -1,9 +1,8 @@
 // A server whose sessions are served by upstream servers, and the entries of their journals.
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdtempSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { startServer } from '../support/server.mjs'
+import { processFolder, startServer } from '../support/server.mjs'
 import { until } from '../support/wait.mjs'
 
 const SCRIPTED = fileURLToPath(new URL('scripted.mjs', import.meta.url))
@@ -24,18 +23,12 @@ export const QUICK = [
 /** A shell's word. @param {string} word */
 export const quoted = (word) => `'${word}'`
 
-let made = ''
-
 /**
  * Returns a folder that is removed when this process exits, not after the test, because servers may
  * write until they exit.
  */
 export function outputFolder() {
-  if (made === '') {
-    made = mkdtempSync(join(tmpdir(), 'troupe-upstream-'))
-    process.on('exit', () => rmSync(made, { recursive: true, force: true }))
-  }
-  return mkdtempSync(join(made, 'test-'))
+  return mkdtempSync(join(processFolder(), 'test-'))
 }
 
 /**
@@ -76,5 +69,11 @@ export async function startWithScriptedUpstream(t, { args = QUICK, options, ...m
   const server = await startServer(t, [...journal.args, ...args], { browser: false, ...more })
   return { server, ...journal }
 }
+
+/**
+ * Returns the response of a scripted server to the tool `who`.
+ * @param {import('../support/rpc.mjs').RpcClient} client @param {object} [args]
+ */
+export const callWho = async (client, args) => JSON.parse((await client.call('who', args)).text)
 
 export { until }

@@ -4,6 +4,7 @@ import { describe, test } from 'node:test'
 import { freePort } from '../support/ports.mjs'
 import { startShared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
+import { scriptRoute } from '../support/site.mjs'
 import { isPending, within } from '../support/wait.mjs'
 
 const button = (script, more = '') =>
@@ -14,8 +15,7 @@ describe('after an action', { timeout: 60_000 }, () => {
     routes: {
       '/data': (_request, response) => response.end('data'),
       '/more': (_request, response) => response.end('more'),
-      '/lib.js': (_request, response) =>
-        response.setHeader('content-type', 'text/javascript').end('out.textContent = "script ran"'),
+      '/lib.js': scriptRoute('out.textContent = "script ran"'),
       '/fetches': button(
         `fetch('/data').then((r) => r.text()).then((text) => { out.textContent = text })`
       ),
@@ -66,8 +66,7 @@ describe('after an action', { timeout: 60_000 }, () => {
   })
 
   const at = (path) => server.ok('navigate', { url: site.url(path) })
-  const value = async (script) => (await server.ok('evaluate', { script })).value
-  const out = () => value('out.textContent')
+  const out = () => server.evaluate('out.textContent')
 
   for (const [path, wanted, expected] of [
     ['/fetches', '/data', 'data'],
@@ -126,7 +125,9 @@ describe('after an action', { timeout: 60_000 }, () => {
     })
     assert.equal(changes, undefined)
     assert.match(message, /the page's snapshot did not change/)
-    await value("column.addEventListener('mouseup', () => { column.textContent = 'Taken' }), 1")
+    await server.evaluate(
+      "column.addEventListener('mouseup', () => { column.textContent = 'Taken' }), 1"
+    )
     const taken = await server.ok('drag_and_drop', { source: '#card', target: '#column' })
     assert.match(taken.changes, /Taken/)
     assert.doesNotMatch(taken.message, /nothing/)
@@ -184,11 +185,11 @@ describe('after an action', { timeout: 60_000 }, () => {
   test('fragment navigations and pushState are in the result at once', async () => {
     await at('/links')
     await server.ok('click', { selector: '#hash' })
-    assert.equal(await value('location.hash'), '#below')
+    assert.equal(await server.evaluate('location.hash'), '#below')
     await at('/pushes')
     const { ms } = await server.call('click', { selector: '#go' })
     assert.ok(ms < 1000, `${ms} ms`)
-    assert.equal(await value('location.pathname'), '/pushed')
+    assert.equal(await server.evaluate('location.pathname'), '/pushed')
   })
 
   test('a navigation without a document does not delay the click', async () => {
@@ -240,7 +241,7 @@ describe('after an action', { timeout: 60_000 }, () => {
       const { download, page } = await server.ok('click', { selector: '#file' })
       assert.equal(download?.suggestedFilename, 'report.bin', time)
       assert.equal(page, undefined)
-      assert.equal(await value('document.title'), 'Links')
+      assert.equal(await server.evaluate('document.title'), 'Links')
     }
   })
 
@@ -261,7 +262,7 @@ describe('after an action', { timeout: 60_000 }, () => {
         times.push(ms)
       }
       assert.ok(Math.min(...times) < 250, `${selector}: ${times} ms`)
-      assert.equal(await value('document.title'), title)
+      assert.equal(await server.evaluate('document.title'), title)
     }
   })
 
@@ -365,12 +366,10 @@ describe('after an action', { timeout: 60_000 }, () => {
 describe('options of click and type', { timeout: 60_000 }, () => {
   const { server, site } = startShared()
 
-  const value = async (script) => (await server.ok('evaluate', { script })).value
-
   test('`clickCount` 2 is a double click', async () => {
     await server.ok('navigate', { url: site.url('/buttons') })
     await server.ok('click', { selector: '#plain', clickCount: 2 })
-    const received = await value('clicks')
+    const received = await server.evaluate('clicks')
     assert.deepEqual(
       received.map(({ type, detail }) => [type, detail]),
       [
@@ -387,7 +386,7 @@ describe('options of click and type', { timeout: 60_000 }, () => {
     const click = { tool: 'click', arguments: { selector: '#plain' } }
     await server.ok('batch', { steps: [click, click, click] })
     assert.deepEqual(
-      (await value('clicks')).map(({ type, detail }) => [type, detail]),
+      (await server.evaluate('clicks')).map(({ type, detail }) => [type, detail]),
       Array(3).fill(['click', 1])
     )
   })
@@ -399,21 +398,24 @@ describe('options of click and type', { timeout: 60_000 }, () => {
     })
     await server.ok('click', { selector: '#plain', button: 'right' })
     await server.ok('click', { selector: '#plain', button: 'middle' })
-    assert.deepEqual((await value('clicks')).map(({ type, button }) => [type, button]).sort(), [
-      ['auxclick', 1],
-      ['auxclick', 2],
-      ['contextmenu', 2]
-    ])
+    assert.deepEqual(
+      (await server.evaluate('clicks')).map(({ type, button }) => [type, button]).sort(),
+      [
+        ['auxclick', 1],
+        ['auxclick', 2],
+        ['contextmenu', 2]
+      ]
+    )
     await server.ok('click', { selector: '#plain', modifiers: ['Shift', 'Control'] })
-    assert.deepEqual(await value('held'), [true, true, false])
+    assert.deepEqual(await server.evaluate('held'), [true, true, false])
     await server.ok('click', { selector: '#plain' })
-    assert.deepEqual(await value('held'), [false, false, false])
+    assert.deepEqual(await server.evaluate('held'), [false, false, false])
   })
 
   test('`delay` is the time between two characters', async () => {
     await server.ok('navigate', { url: site.url('/form') })
     await server.ok('type', { selector: '#name', text: 'abcd', delay: 80 })
-    const keys = await value('keys')
+    const keys = await server.evaluate('keys')
     assert.deepEqual(
       keys.map(({ key, trusted }) => [key, trusted]),
       [...'abcd'].map((key) => [key, true])
@@ -428,35 +430,38 @@ describe('options of click and type', { timeout: 60_000 }, () => {
     await server.ok('navigate', { url: site.url('/form') })
     const text = 'The quick brown fox. '.repeat(50).slice(0, 1000)
     const { ms } = await server.call('type', { selector: '#note', text })
-    assert.equal(await value('note.value'), text)
-    assert.equal(await value('keys.filter(({ key }) => key !== "Shift").length'), 1000)
+    assert.equal(await server.evaluate('note.value'), text)
+    assert.equal(await server.evaluate('keys.filter(({ key }) => key !== "Shift").length'), 1000)
     assert.ok(ms < 5000, `${ms} ms`)
   })
 
   test('the contents of a field are kept without `clear`', async () => {
     await server.ok('navigate', { url: site.url('/form') })
     await server.ok('type', { selector: '#full', text: ' and after' })
-    assert.equal(await value('full.value'), 'before and after')
+    assert.equal(await server.evaluate('full.value'), 'before and after')
     await server.ok('type', { selector: '#full', text: 'new', clear: true })
-    assert.equal(await value('full.value'), 'new')
+    assert.equal(await server.evaluate('full.value'), 'new')
     await server.ok('type', { selector: '#full', text: '', clear: true })
-    assert.equal(await value('full.value'), '')
+    assert.equal(await server.evaluate('full.value'), '')
   })
 
   test('all kinds of text are typed: capitals, accents, emoji, line breaks, and into other elements than inputs', async () => {
     await server.ok('navigate', { url: site.url('/form') })
     const text = 'Ärger, naïve 日本語 😀 <b>&amp;</b>\t"quoted" \\ {}'
     await server.ok('type', { selector: '#name', text: text.replace('\t', ' ') })
-    assert.equal(await value('document.getElementById("name").value'), text.replace('\t', ' '))
+    assert.equal(
+      await server.evaluate('document.getElementById("name").value'),
+      text.replace('\t', ' ')
+    )
     await server.ok('type', { selector: '#note', text: 'one\ntwo\r\nthree' })
-    assert.equal(await value('note.value'), 'one\ntwo\nthree')
+    assert.equal(await server.evaluate('note.value'), 'one\ntwo\nthree')
     await server.ok('type', { selector: '#rich', text: 'rich text' })
-    assert.equal(await value('rich.textContent'), 'rich text')
+    assert.equal(await server.evaluate('rich.textContent'), 'rich text')
   })
 
   test('a label refers to its field', async () => {
     await server.ok('navigate', { url: site.url('/form') })
     await server.ok('type', { selector: 'label[for=name]', text: 'by its label' })
-    assert.equal(await value('document.getElementById("name").value'), 'by its label')
+    assert.equal(await server.evaluate('document.getElementById("name").value'), 'by its label')
   })
 })

@@ -88,8 +88,6 @@ describe('an action waits', { timeout: 60_000 }, () => {
     }
   })
 
-  const value = async (script) => (await server.ok('evaluate', { script })).value
-
   /**
    * Acts on an element that is not ready, checks that the call waits, makes the element ready, and
    * returns the time that the call took from then on.
@@ -119,30 +117,30 @@ describe('an action waits', { timeout: 60_000 }, () => {
     test(`click: ${path.slice(1)}`, async () => {
       const { message } = await actsOnceReady(path, 'click', { selector: '#target' })
       assert.match(message, /Clicked button "Target"/)
-      assert.equal(await value('clicks'), 1)
+      assert.equal(await server.evaluate('clicks'), 1)
     })
   }
 
   for (const path of Object.keys(FIELDS)) {
     test(`type: ${path.slice(1)}`, async () => {
       await actsOnceReady(path, 'type', { selector: '#field', text: 'abc' })
-      assert.equal(await value('field.value'), 'abc')
+      assert.equal(await server.evaluate('field.value'), 'abc')
     })
   }
 
   test('in the next page, if the current one navigates', async () => {
     await actsOnceReady('/leaves', 'click', { selector: '#target' })
-    assert.equal(await value('document.title'), 'Next')
+    assert.equal(await server.evaluate('document.title'), 'Next')
     await server.ok('navigate', { url: site.url('/leaves-now') })
     await server.ok('click', { selector: '#target' })
-    assert.equal(await value('clicks'), 1)
+    assert.equal(await server.evaluate('clicks'), 1)
   })
 
   test('not at all for an element that can be scrolled into view', async () => {
     for (const path of ['/below', '/sticky']) {
       await server.ok('navigate', { url: site.url(path) })
       const { ms } = await server.call('click', { selector: '#target' })
-      assert.equal(await value('clicks'), 1, path)
+      assert.equal(await server.evaluate('clicks'), 1, path)
       assert.ok(ms < 1000, `${path}: ${ms} ms`)
     }
   })
@@ -150,7 +148,7 @@ describe('an action waits', { timeout: 60_000 }, () => {
   test('not at all for an animation that does not move the element', async () => {
     await server.ok('navigate', { url: site.url('/drawn') })
     const { ms } = await server.call('click', { selector: '#target' })
-    assert.equal(await value('clicks'), 1)
+    assert.equal(await server.evaluate('clicks'), 1)
     assert.ok(ms < 500, `${ms} ms`)
   })
 
@@ -218,7 +216,7 @@ describe('an action waits', { timeout: 60_000 }, () => {
     const { ms } = await server.call('click', { selector: '#covered', force: true })
     assert.ok(ms < 500, `${ms} ms`)
     // The click hits the covering element.
-    assert.deepEqual(await value('clicks.map(({ id }) => id)'), ['cover'])
+    assert.deepEqual(await server.evaluate('clicks.map(({ id }) => id)'), ['cover'])
     // A disabled element does not receive the click, and is not awaited.
     const disabled = await server.call('click', { selector: '#off', force: true })
     assert.ok(!disabled.isError && disabled.ms < 500, disabled.text)

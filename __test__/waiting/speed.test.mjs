@@ -1,17 +1,16 @@
 // There are no fixed delays: on an idle page, an action takes little time.
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
+import { median } from 'simple-statistics'
+import { temporaryFolder } from '../support/record.mjs'
 import { startShared } from '../support/scope.mjs'
 import { startServer } from '../support/server.mjs'
 import { startSite } from '../support/site.mjs'
 
 /** The limit for the debug addon on a busy machine. */
 const LIMIT = 60
-
-const median = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)]
 
 describe('on an idle page', { timeout: 60_000 }, () => {
   const { server, site } = startShared()
@@ -42,8 +41,7 @@ test(
   'an action is two calls into the page with one batch of input between them; typing reads the resulting value too',
   { timeout: 60_000 },
   async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'troupe-speed-'))
-    t.after(() => rmSync(folder, { recursive: true, force: true }))
+    const folder = temporaryFolder(t)
     const log = join(folder, 'log')
     const frames = Array.from(
       { length: 15 },

@@ -1,5 +1,5 @@
 // The site of the jobs: a log-in, a form with ten fields, and a table with 400 rows.
-import { serve } from '../site.mjs'
+import { serve } from '../../scripts/serve.mjs'
 
 /**
  * @typedef {{

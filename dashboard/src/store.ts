@@ -108,6 +108,29 @@ resumption.subscribe((count) => {
   if (count > 0) void loadSessions()
 })
 
+/**
+ * Loads data, and again when a dependency changes. Keeps the previous data while it loads. Loads
+ * nothing if `load` is null.
+ */
+export function useLoaded<T>(load: (() => Promise<T>) | null, dependencies: unknown[]) {
+  const [loaded, setLoaded] = useState<T | null>(null)
+  const [error, setError] = useState<Failure | null>(null)
+  useEffect(() => {
+    if (!load) return undefined
+    let isCurrent = true
+    load().then(
+      (data) => {
+        if (!isCurrent) return
+        setLoaded(data)
+        setError(null)
+      },
+      (reason: unknown) => isCurrent && setError(failureOf(reason))
+    )
+    return () => void (isCurrent = false)
+  }, dependencies)
+  return { loaded, error }
+}
+
 /** Returns the server's time. Updates it every second while `isRunning`, otherwise every 30 s. */
 export function useNow(isRunning: boolean): number {
   const [now, setNow] = useState(serverNow)

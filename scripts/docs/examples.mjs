@@ -2,7 +2,6 @@
 // server and a real browser. `npm run docs:examples` writes them to `docs/examples.json`. A test
 // makes the same calls and compares the results.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -10,6 +9,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { ROOT } from '../run.mjs'
+import { serve } from '../serve.mjs'
 
 export const EXAMPLES_FILE = join(ROOT, 'docs/examples.json')
 
@@ -225,15 +225,12 @@ export async function connect(folder, options = ['--store=record.db', '--enable-
   return { client, transport }
 }
 
-/** @returns {Promise<{ url: string, close: () => void }>} */
 async function serveShop() {
-  const server = createServer(({ url = '/' }, response) => {
+  const { url, close } = await serve(({ url = '/' }, response) => {
     const body = PAGES[url]
     response.writeHead(body ? 200 : 404, { 'content-type': 'text/html' }).end(body ?? '')
   })
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)))
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
-  return { url: `http://127.0.0.1:${port}/`, close: () => server.close() }
+  return { url: `${url}/`, close }
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {

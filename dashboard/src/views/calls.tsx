@@ -1,9 +1,9 @@
 // Calls as rows that expand, for a running session, for a timeline and for results of a search.
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { api, serverNow } from '../api'
-import type { Call, CallDetails, Failure } from '../contract'
+import type { Call } from '../contract'
 import { duration, headline, moment, oneLine, readable, timeOfDay } from '../format'
-import { failureOf, findSession, nameOf, shortId, useNow } from '../store'
+import { findSession, nameOf, shortId, useLoaded, useNow } from '../store'
 import { FailureNotice, Link, Loading } from './parts'
 
 const STATUS: Record<Call['status'], string> = {
@@ -74,21 +74,11 @@ function Duration({ call }: { call: Call }) {
 
 /** All details of a call. They are loaded when they are shown, and again when the call ends. */
 export function Details({ call }: { call: Call }) {
-  const [details, setDetails] = useState<CallDetails | null>(null)
-  const [error, setError] = useState<Failure | null>(null)
   const [attempt, setAttempt] = useState(0)
-  useEffect(() => {
-    let isCurrent = true
-    api.call(call.id).then(
-      (loaded) => {
-        if (!isCurrent) return
-        setDetails(loaded)
-        setError(null)
-      },
-      (reason: unknown) => isCurrent && setError(failureOf(reason))
-    )
-    return () => void (isCurrent = false)
-  }, [call.id, call.status, attempt])
+  const { loaded: details, error } = useLoaded(
+    () => api.call(call.id),
+    [call.id, call.status, attempt]
+  )
 
   const failure = details?.error ?? call.error
   const picture = details?.pictureUrl ?? call.pictureUrl

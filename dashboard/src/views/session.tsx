@@ -1,10 +1,10 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { api, exportUrl } from '../api'
-import type { Call, Failure, FrameHeader, Session, Tab } from '../contract'
+import type { Failure, FrameHeader, Session, Tab } from '../contract'
 import { counted, duration, moment } from '../format'
 import { liveSessions } from '../live'
 import { navigate } from '../route'
-import { failureOf, findSession, loadSessions, me, nameOf } from '../store'
+import { failureOf, findSession, loadSessions, me, nameOf, useLoaded } from '../store'
 import { Details } from './calls'
 import { Control, ControlButton } from './control'
 import { Running } from './grid'
@@ -68,25 +68,10 @@ function Missing({ error }: { error: Failure }) {
 
 /** Loads a session with its tabs, and again when the session changes. */
 function useSession(id: string, listed: Session | undefined) {
-  const [loaded, setLoaded] = useState<(Session & { pages: Tab[] }) | null>(null)
-  const [error, setError] = useState<Failure | null>(null)
   const change = listed && `${listed.url} ${listed.title} ${listed.calls} ${listed.state}`
   // Before the lists have arrived, it is unknown whether the session is in them.
   const isKnown = liveSessions.value !== null
-  useEffect(() => {
-    if (!isKnown) return undefined
-    let isCurrent = true
-    api.session(id).then(
-      (session) => {
-        if (!isCurrent) return
-        setLoaded(session)
-        setError(null)
-      },
-      (reason: unknown) => isCurrent && setError(failureOf(reason))
-    )
-    return () => void (isCurrent = false)
-  }, [id, change, isKnown])
-  return { loaded, error }
+  return useLoaded(isKnown ? () => api.session(id) : null, [id, change, isKnown])
 }
 
 function LivePanel({ session, pages }: { session: Session; pages: Tab[] }) {
@@ -151,16 +136,7 @@ function PastSessionDetails({ session }: { session: Session }) {
 
 /** The call that a link from the search names. */
 function LinkedCall({ id }: { id: string }) {
-  const [call, setCall] = useState<Call | null>(null)
-  const [error, setError] = useState<Failure | null>(null)
-  useEffect(() => {
-    let isCurrent = true
-    api.call(id).then(
-      (loaded) => isCurrent && setCall(loaded),
-      (reason: unknown) => isCurrent && setError(failureOf(reason))
-    )
-    return () => void (isCurrent = false)
-  }, [id])
+  const { loaded: call, error } = useLoaded(() => api.call(id), [id])
   return (
     <section class="linked-call" aria-label="Call from the search">
       <h2>{call ? <code>{call.tool}</code> : 'Call'}</h2>
