@@ -353,6 +353,10 @@ export const BROWSERS = {
         'fill and check work in closed shadow roots':
           'WebDriver does not return closed shadow roots'
       },
+      'interaction/no-effect.test.mjs': {
+        'reports the uncaught error that it caused': NO_CONSOLE,
+        'reports the first of several errors, and truncates it': NO_CONSOLE
+      },
       'interaction/pointer.test.mjs': {
         'drag_and_drop works with drag events and with pointer events, in frames too':
           'WebDriver does not start native drags',

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
-    engine::{Dialog, FileChooser},
+    engine::{ConsoleKind, Dialog, FileChooser},
     error::{ErrorCode, Result, TroupeError},
     offload::{self, json_size},
     page::{ActionOutcome, Download, DownloadState, OpenDialog, Page, ValueMismatch},
@@ -400,7 +400,7 @@ pub(super) struct FileChooserAnswer {
     unsupported: Option<&'static str>,
 }
 
-/// Characters of a field's value that a message shows.
+/// Maximum characters of a field's value or of an error in a message.
 const MAX_VALUE_LENGTH: usize = 200;
 
 /// The reason for choosers of the File System Access API. For the page, the user has canceled.
@@ -429,12 +429,38 @@ pub(super) struct BeforeAction {
     /// The number of pages that the session had opened.
     pages_opened: usize,
     url: String,
+    /// The number of console messages of the page.
+    messages: usize,
 }
 
 impl BeforeAction {
     pub fn of(call: &super::tool::PageCall) -> Self {
-        Self { pages_opened: call.session.pages_opened(), url: call.page.url() }
+        let (pages_opened, page) = (call.session.pages_opened(), &call.page);
+        Self { pages_opened, url: page.url(), messages: page.console_count() }
     }
+}
+
+/// Returns `text`, or its begin if it is too long for a message.
+fn truncated(text: &str) -> String {
+    match text.char_indices().nth(MAX_VALUE_LENGTH) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Returns the text for the uncaught errors of the page among its console messages from the number
+/// `first` on: the first error, and the number of the others.
+fn uncaught_errors(page: &Page, first: usize) -> String {
+    let (messages, _) = page.console_messages_since(first);
+    let mut errors = messages.iter().filter(|message| message.kind == ConsoleKind::PageError);
+    let Some(error) = errors.next() else { return String::new() };
+    let mut text = truncated(error.text.lines().next().unwrap_or_default());
+    if let (Some(url), Some(line)) = (&error.url, error.line) {
+        text.push_str(&format!(" ({url}:{line})"));
+    }
+    let others = errors.count();
+    let others = if others > 0 { format!(", and {others} more") } else { String::new() };
+    format!("; the page threw an uncaught error: {text}{others}")
 }
 
 /// The result of every action.
@@ -515,7 +541,7 @@ impl ActionAnswer {
         for field in &done.other_values {
             message.push_str(&other_value(field));
         }
-        Self {
+        let mut answer = Self {
             success: true,
             message,
             changes: done.changes,
@@ -530,17 +556,24 @@ impl ActionAnswer {
             download,
             downloads,
             settled: settled.timed_out.then_some(false),
+        };
+        // These explain why an action has no effect.
+        if !answer.has_effect() {
+            if settled.escaped {
+                answer.message.push_str(
+                    "; but it moved away from the pointer and got no `click` event: click it again",
+                );
+            }
+            answer.message.push_str(&uncaught_errors(&call.page, before.messages));
         }
+        answer
     }
 }
 
 /// Returns the text for a field whose value differs from the entered text.
 fn other_value(ValueMismatch { description, value, max_length, .. }: &ValueMismatch) -> String {
     let value = match value {
-        Some(value) if value.chars().count() > MAX_VALUE_LENGTH => {
-            format!("{:?}…", value.chars().take(MAX_VALUE_LENGTH).collect::<String>())
-        }
-        Some(value) => format!("{value:?}"),
+        Some(value) => format!("{:?}", truncated(value)),
         None => "not shown: it is a secret".to_owned(),
     };
     let limit = max_length.map(|limit| format!("; its maxlength is {limit}")).unwrap_or_default();
@@ -548,16 +581,19 @@ fn other_value(ValueMismatch { description, value, max_length, .. }: &ValueMisma
 }
 
 impl ActionAnswer {
-    /// Adds to the message if the action had no visible effect.
-    pub fn note_if_no_effect(&mut self) {
-        let has_effect = self.changes.is_some()
+    fn has_effect(&self) -> bool {
+        self.changes.is_some()
             || self.page.is_some()
             || self.url.is_some()
             || self.dialog.is_some()
             || self.new_page.is_some()
             || self.download.is_some()
-            || self.file_chooser.is_some();
-        if !has_effect {
+            || self.file_chooser.is_some()
+    }
+
+    /// Adds to the message if the action had no visible effect.
+    pub fn note_if_no_effect(&mut self) {
+        if !self.has_effect() {
             self.message.push_str("; the page's snapshot did not change");
         }
     }

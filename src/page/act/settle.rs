@@ -53,6 +53,8 @@ pub struct SettledEffects {
     /// The element that the press hit instead of its target. The press was canceled before the page
     /// received it.
     pub(in crate::page) covered: Option<String>,
+    /// The target was pressed, but moved away from the pointer, and got no click.
+    pub escaped: bool,
     /// The snapshots from the last event loop tick.
     pub(in crate::page) snapshots: TickSnapshots,
 }
@@ -211,6 +213,7 @@ impl Page {
                         settled.download_requested |= answer["download"] == true;
                         let covered = answer["covered"].as_str().map(str::to_owned);
                         settled.covered = settled.covered.take().or(covered);
+                        settled.escaped |= answer["escaped"] == true;
                         let password = &answer["password"];
                         if password.is_string() || *password == true {
                             settled.password =

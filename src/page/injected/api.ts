@@ -801,6 +801,8 @@ export interface TickResult extends Done, ChangeCounts {
    * received the click.
    */
   covered?: string
+  /** The target of the guarded click got no click, because it moved away from the pointer. */
+  escaped?: boolean
   /** The value of the focused password field. True if a cross-origin frame has the focus. */
   password?: string | true
   /** The requested snapshot. Missing if the caller has to check possible shadow hosts first. */

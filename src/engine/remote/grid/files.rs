@@ -53,7 +53,7 @@ pub(in crate::engine::remote) struct FileAccess {
 }
 
 /// The files of a Grid session.
-pub(in crate::engine) struct GridFiles {
+pub struct GridFiles {
     access: FileAccess,
     /// Canceled when the connection to the browser has closed. Ends the transfers.
     closed: CancellationToken,

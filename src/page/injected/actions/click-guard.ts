@@ -16,6 +16,8 @@ interface Guard {
   covered: string | null | undefined
   /** The number of button releases. */
   releases: number
+  /** The target was pressed, but moved away from the pointer: the release hit another element. */
+  escaped: boolean
 }
 
 let guard: Guard | null = null
@@ -29,14 +31,24 @@ const maxDelay = 5000
 export function guardClick(target: Element): void {
   restoreWindowListeners()
   pointerListener().handler = handlePointerEvent
-  guard = { target, until: performance.now() + maxDelay, covered: undefined, releases: 0 }
+  guard = {
+    target,
+    until: performance.now() + maxDelay,
+    covered: undefined,
+    releases: 0,
+    escaped: false
+  }
 }
 
-/** Returns the element that was hit instead of the target, and ends the guard. */
-export function endGuard(): string | undefined {
-  const covered = guard?.covered ?? undefined
+/**
+ * Ends the guard. Returns the element that was hit instead of the target, and whether the target
+ * got no click because it moved away from the pointer.
+ */
+export function endGuard(): { covered?: string; escaped?: boolean } {
+  const { covered, escaped, target } = guard ?? {}
   guard = null
-  return covered
+  if (typeof covered === 'string') return { covered }
+  return escaped && target?.isConnected ? { escaped } : {}
 }
 
 /** Resolves after this number of button releases since the check, or at `cancelReleaseWait`. */
@@ -69,9 +81,28 @@ function handlePointerEvent(event: Event): void {
     guard.covered = elementHitInstead(event as MouseEvent, guard.target)
   }
   // A click whose press has hit the target continues, even if the target is covered afterwards.
-  if (guard.covered === null) return
+  if (guard.covered === null) {
+    if (event.type === 'mouseup') guard.escaped = isElsewhere(event, guard.target)
+    return
+  }
   event.preventDefault()
   event.stopImmediatePropagation()
+}
+
+/**
+ * Returns whether the release of the button missed the target. Uses only the path of the event: the
+ * target may have moved back by now, as with `:active`.
+ */
+function isElsewhere(release: Event, target: Element): boolean {
+  const [released] = release.composedPath()
+  if (!(released instanceof Element) || actsOn(released, target)) return false
+  // The path ends at the host of a closed shadow root.
+  let root = target.getRootNode()
+  while (root instanceof ShadowRoot) {
+    if (root.host === released) return false
+    root = root.host.getRootNode()
+  }
+  return true
 }
 
 function elementHitInstead(event: MouseEvent, target: Element): string | null {

@@ -45,9 +45,12 @@ export async function awaitTick(argument: TickArgument): Promise<TickResult> {
 }
 
 function tickResult({ snapshot, refs, hosts }: TickArgument): TickResult {
-  const result: TickResult = { done: true, now: performance.now(), ...changeCounts() }
-  const covered = endGuard()
-  if (covered !== undefined) result.covered = covered
+  const result: TickResult = {
+    done: true,
+    now: performance.now(),
+    ...changeCounts(),
+    ...endGuard()
+  }
   const password = focusedPassword()
   if (password !== null) result.password = password
   if (downloadEvent !== null && !downloadEvent.defaultPrevented) result.download = true
