@@ -401,7 +401,8 @@ impl ImageChannels {
         let interval = if request.is_overview { OVERVIEW_INTERVAL } else { SCREENSHOT_INTERVAL };
         while page.is_open() {
             let due = Instant::now() + interval;
-            let needs_person = session.pending_question().is_some() || session.holder().is_some();
+            let needs_person =
+                session.pending_question().is_some() || session.controller().is_some();
             if (needs_person || !session.is_running()) && page.dialog().is_none() {
                 match page.live_image(QUALITY).await {
                     Ok(frame) => {

@@ -154,7 +154,7 @@ impl Dashboard {
                 tool: request.tool.clone().into_owned(),
                 started_at: iso8601(request.at),
             }),
-            held_by: session.holder().map(|_| "viewer"),
+            held_by: session.controller().map(|_| "viewer"),
             question: session.pending_question(),
         }
     }

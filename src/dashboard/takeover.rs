@@ -13,7 +13,7 @@ use crate::{
     engine::{Dialog, FileChooser},
     error::{Result, TroupeError},
     page::{Page, PersonInput, SelectPopup, SelectPopupView},
-    session::{Holder, Session},
+    session::{ControllingPerson, Session},
 };
 
 /// Maximum number of input events that wait for the browser.
@@ -96,7 +96,7 @@ pub struct DialogView {
 
 /// Follows the control of a session.
 pub struct SessionControls {
-    holder: watch::Receiver<Option<Holder>>,
+    controller: watch::Receiver<Option<ControllingPerson>>,
     dialogs: watch::Receiver<BTreeMap<String, Dialog>>,
     choosers: watch::Receiver<BTreeMap<String, FileChooser>>,
     last: SessionControl,
@@ -107,7 +107,8 @@ impl SessionControls {
     /// dialog, or with the last result. `None` when the session has ended.
     pub async fn next(&mut self) -> Option<SessionControl> {
         loop {
-            let person = self.holder.borrow_and_update().as_ref().map(|held| held.person.clone());
+            let person =
+                self.controller.borrow_and_update().as_ref().map(|held| held.person.clone());
             let dialog = self.dialogs.borrow_and_update().values().next().cloned();
             let dialog = dialog.map(|dialog| DialogView {
                 kind: dialog.kind,
@@ -123,7 +124,7 @@ impl SessionControls {
                 return Some(now);
             }
             tokio::select! {
-                changed = self.holder.changed() => changed.ok()?,
+                changed = self.controller.changed() => changed.ok()?,
                 changed = self.dialogs.changed() => changed.ok()?,
                 changed = self.choosers.changed() => changed.ok()?,
             }
@@ -136,7 +137,7 @@ impl Dashboard {
     pub fn controls(&self, id: &str) -> Option<SessionControls> {
         let session = self.manager.find(id)?;
         Some(SessionControls {
-            holder: session.holder_changes(),
+            controller: session.controller_changes(),
             dialogs: session.dialog_changes(),
             choosers: session.chooser_changes(),
             last: SessionControl::default(),
@@ -154,14 +155,14 @@ impl Dashboard {
     }
 
     /// Gives `person` control of the session `id`. `None` if it is not open.
-    pub fn hold(
+    pub fn take_control(
         &self,
         id: &str,
         person: &Arc<str>,
         notices: mpsc::Sender<PersonNotice>,
     ) -> Option<PersonInputs> {
         let session = self.manager.find(id)?;
-        let connection = session.hold(person);
+        let connection = session.take_control(person);
         let (inputs, queue) = mpsc::channel(UNSENT_INPUTS);
         let sender = InputSender {
             session: session.clone(),
@@ -178,8 +179,8 @@ impl Dashboard {
 
     /// Returns whether `person` controls the session `id`.
     pub fn is_held_by(&self, id: &str, person: &str) -> bool {
-        let holder = self.manager.find(id).and_then(|session| session.holder());
-        holder.is_some_and(|holder| &*holder.person == person)
+        let controller = self.manager.find(id).and_then(|session| session.controller());
+        controller.is_some_and(|controller| &*controller.person == person)
     }
 
     /// Makes the passwords in the pages secrets of the session. Then ends the control of `person`.

@@ -28,8 +28,8 @@ pub use clock::VirtualClock;
 pub use clock::{Clock, SystemClock};
 pub use lifecycle::{
     AdmittedSession, AskedQuestion, Backend, BrowserCounts, CallTurn, ClientSaver, Connection,
-    ConnectionId, CreateOptions, EndReason, Holder, PageInfo, PersonQuestion, PresenceGuard,
-    Session, SessionInfo, SessionLimit, SessionLocks, SessionManager, SessionNotice,
+    ConnectionId, ControllingPerson, CreateOptions, EndReason, PageInfo, PersonQuestion,
+    PresenceGuard, Session, SessionInfo, SessionLimit, SessionLocks, SessionManager, SessionNotice,
 };
 pub use memory::{ResidentMemory, available as available_memory};
 pub use persistence::{

@@ -153,7 +153,7 @@ impl Recording {
         let (Some(session), Some(text)) = (&self.session, &self.page_snapshot) else {
             return false;
         };
-        session.holder().is_none()
+        session.controller().is_none()
             && offload::in_place(text.len(), || session.secrets.mask(text).is_none())
     }
 

@@ -518,25 +518,25 @@ impl SessionManager {
         released.collect()
     }
 
-    /// Resumes the suspended session `id`, unless it has expired. `hold` is as for `resume`.
+    /// Resumes the suspended session `id`, unless it has expired. `add_client` is as for `resume`.
     pub(super) async fn resume_suspended(
         self: &Arc<Self>,
         id: &str,
         client: &ConnectionId,
         suspension: Suspension,
-        hold: impl Fn(&Arc<Session>) -> bool,
+        add_client: impl Fn(&Arc<Session>) -> bool,
     ) -> Result<Arc<Session>> {
         if suspension.expires_at.is_some_and(|at| at <= self.clock.now()) {
             self.clients.remove(id);
             return Err(self.expire_suspended(id));
         }
         let resumed = self.resume(id, client, |session| {
-            let is_held = hold(session);
-            if is_held && self.clients.reopen(id) {
+            let is_added = add_client(session);
+            if is_added && self.clients.reopen(id) {
                 session.restore_expiry(suspension.expires_at);
                 session.notify(RESUMED_FIELD, self.suspension_notice());
             }
-            is_held
+            is_added
         });
         let resumed = resumed.await;
         match &resumed {

@@ -75,16 +75,16 @@ impl SessionManager {
     /// Resumes the session `id` under its id for a call of `client`, and waits until it can be
     /// used. An open session is not changed.
     ///
-    /// `hold` records who uses the session, and returns false if the session has ended. If the
+    /// `add_client` records who uses the session, and returns false if the session has ended. If the
     /// future is dropped before that, the session ends again, unless another client uses it.
     pub(super) async fn resume(
         self: &Arc<Self>,
         id: &str,
         client: &ConnectionId,
-        hold: impl Fn(&Arc<Session>) -> bool,
+        add_client: impl Fn(&Arc<Session>) -> bool,
     ) -> Result<Arc<Session>> {
         // A session that is resumed by its id is no longer an implicit session.
-        self.resume_as(id, client, false, hold).await
+        self.resume_as(id, client, false, add_client).await
     }
 
     /// Resumes the session `id` for a call that names it, if servers share the record and none of
@@ -95,7 +95,7 @@ impl SessionManager {
         id: &str,
         client: &ConnectionId,
         missing: TroupeError,
-        hold: impl Fn(&Arc<Session>) -> bool,
+        add_client: impl Fn(&Arc<Session>) -> bool,
     ) -> Result<Arc<Session>> {
         let is_unknown = missing.details.get("reason").is_some_and(|reason| reason == UNKNOWN);
         if !self.store.is_shared() || !is_unknown {
@@ -105,7 +105,7 @@ impl SessionManager {
         if !row.is_some_and(|row| is_resumable(&row) && row.metadata["own"] != true) {
             return Err(missing);
         }
-        let session = self.resume(id, client, hold).await?;
+        let session = self.resume(id, client, add_client).await?;
         session.notify(RESUMED_FIELD, self.suspension_notice());
         Ok(session)
     }
@@ -124,13 +124,13 @@ impl SessionManager {
         id: &str,
         client: &ConnectionId,
         is_implicit: bool,
-        hold: impl Fn(&Arc<Session>) -> bool,
+        add_client: impl Fn(&Arc<Session>) -> bool,
     ) -> Result<Arc<Session>> {
         loop {
             self.wait_for_end(id).await;
             let lock = self.resuming.lock(id).await;
             let missing = match self.get(id) {
-                Ok(session) if hold(&session) => {
+                Ok(session) if add_client(&session) => {
                     drop(lock);
                     wait_ready(&session, is_implicit).await?;
                     return Ok(session);
@@ -145,7 +145,7 @@ impl SessionManager {
             let opened = self.open_claimed(&row, is_implicit, slot).await?;
             drop(lock);
             wait_ready(&opened, is_implicit).await?;
-            if hold(&opened) {
+            if add_client(&opened) {
                 return Ok(ScopeGuard::into_inner(opened));
             }
         }

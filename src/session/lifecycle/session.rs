@@ -21,7 +21,7 @@ use url::Url;
 
 use super::{
     ended::EndReason,
-    hold::SessionHold,
+    person_control::PersonControl,
     question::{HandoffRequest, SessionQuestion},
     slots::SessionSlot,
     uploads::Uploads,
@@ -216,7 +216,7 @@ pub struct Session {
     queue: Arc<tokio::sync::Mutex<()>>,
     running: AtomicUsize,
     /// Who controls it in place of its agents.
-    pub(super) held: SessionHold,
+    pub(super) person_control: PersonControl,
     /// The question that a person answers in the dashboard.
     pub(super) question: SessionQuestion,
     pub(super) uploads: Uploads,
@@ -328,7 +328,7 @@ impl Session {
             readiness: watch::Sender::new(Readiness::Starting),
             queue: Arc::default(),
             running: AtomicUsize::new(0),
-            held: SessionHold::default(),
+            person_control: PersonControl::default(),
             question: SessionQuestion::default(),
             uploads: Uploads::default(),
             handoff: Mutex::default(),

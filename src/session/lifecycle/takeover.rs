@@ -4,7 +4,7 @@ use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
 use tokio::{sync::watch, time::Instant};
 
-use super::{hold::Holder, session::Session};
+use super::{person_control::ControllingPerson, session::Session};
 use crate::{
     error::{ErrorCode, Result, TroupeError},
     files::{FileStore, NameBase},
@@ -21,23 +21,23 @@ const RETURNED: &str = "A person controlled this session from the dashboard befo
 impl Session {
     /// Gives `person` control, and takes it from another person. Returns the number of the
     /// connection, for `abandon`.
-    pub fn hold(&self, person: &Arc<str>) -> u64 {
-        self.held.take(person)
+    pub fn take_control(&self, person: &Arc<str>) -> u64 {
+        self.person_control.take(person)
     }
 
     /// Returns the person who controls the session.
-    pub fn holder(&self) -> Option<Holder> {
-        self.held.holder()
+    pub fn controller(&self) -> Option<ControllingPerson> {
+        self.person_control.controller()
     }
 
-    /// Returns a receiver that is notified when the holder changes.
-    pub fn holder_changes(&self) -> watch::Receiver<Option<Holder>> {
-        self.held.changes()
+    /// Returns a receiver that is notified when the controller changes.
+    pub fn controller_changes(&self) -> watch::Receiver<Option<ControllingPerson>> {
+        self.person_control.changes()
     }
 
     /// Ends the control of `person`. The next result says that a person has acted.
     pub fn release(&self, person: &str) {
-        if self.held.release(person) {
+        if self.person_control.release(person) {
             self.notify(FIELD, RETURNED.to_owned());
         }
     }
@@ -50,7 +50,7 @@ impl Session {
     /// Records that the person has lost the `connection`, unless the person has taken control with
     /// another one since.
     pub fn abandon(&self, connection: u64) {
-        self.held.abandon(connection);
+        self.person_control.abandon(connection);
     }
 
     /// Creates an empty folder for files that a page can read. Blocks. The session removes it at
@@ -83,12 +83,12 @@ impl Session {
     ) -> Result<()> {
         let limit = self.config.takeover_timeout;
         let deadline = arrived + limit;
-        let mut changes = self.holder_changes();
+        let mut changes = self.controller_changes();
         loop {
-            let Some(holder) = changes.borrow_and_update().clone() else { return Ok(()) };
-            let expires_at = holder.expires_at();
+            let Some(controller) = changes.borrow_and_update().clone() else { return Ok(()) };
+            let expires_at = controller.expires_at();
             if expires_at.is_some_and(|at| at <= Instant::now()) {
-                self.release(&holder.person);
+                self.release(&controller.person);
                 continue;
             }
             if Instant::now() >= deadline {

@@ -92,8 +92,8 @@ pub(super) async fn upgrade(
 async fn serve(state: ServerState, access: Access, socket: WebSocket) {
     let (sink, stream) = socket.split();
     let (outgoing, queue) = mpsc::channel(UNSENT);
-    let (watched, held) = Default::default();
-    let viewer = LiveViewer { state, access, outgoing, watched, held };
+    let (watched, controlled) = Default::default();
+    let viewer = LiveViewer { state, access, outgoing, watched, controlled };
     let expiry = async {
         match viewer.access.expires_at {
             Some(at) => tokio::time::sleep_until(at).await,
@@ -116,11 +116,11 @@ struct LiveViewer {
     access: Access,
     outgoing: mpsc::Sender<Message>,
     watched: Mutex<HashMap<String, ShownSession>>,
-    held: Mutex<HashMap<String, HeldSession>>,
+    controlled: Mutex<HashMap<String, ControlledSession>>,
 }
 
 /// A session that the viewer controls.
-struct HeldSession {
+struct ControlledSession {
     inputs: Arc<PersonInputs>,
     /// The task that answers a dialog. It is not in the queue of the inputs, because a dialog
     /// blocks the input that opened it.
@@ -191,7 +191,7 @@ impl LiveViewer {
                 self.send_error("READ_ONLY", "this link can only show sessions", suggestion).await;
             }
             ViewerMessage::Hold { id } => {
-                if !self.access.includes(&id) || !self.hold(&id) {
+                if !self.access.includes(&id) || !self.take_control(&id) {
                     self.send(json!({"type": "gone", "id": id})).await;
                 }
             }
@@ -224,8 +224,8 @@ impl LiveViewer {
                         tracing::debug!(session, %error, "a dialog was not answered");
                     }
                 };
-                if let Some(held) = self.held.lock().get_mut(&id) {
-                    held.dialog = Some(AbortOnDropHandle::new(tokio::spawn(answering)));
+                if let Some(controlled) = self.controlled.lock().get_mut(&id) {
+                    controlled.dialog = Some(AbortOnDropHandle::new(tokio::spawn(answering)));
                 }
             }
         }
@@ -250,31 +250,33 @@ impl LiveViewer {
 
     /// Waits until the browser has processed the input so far. Rejects further input.
     async fn finish_inputs(&self, id: &str) {
-        let held = self.held.lock().remove(id);
-        if let Some(held) = held {
-            held.inputs.wait_processed().await;
+        let controlled = self.controlled.lock().remove(id);
+        if let Some(controlled) = controlled {
+            controlled.inputs.wait_processed().await;
         }
     }
 
     /// Takes control of a session. Returns false if it is not open.
-    fn hold(&self, id: &str) -> bool {
+    fn take_control(&self, id: &str) -> bool {
         let (notices, queue) = mpsc::channel(UNSENT);
         let person = &self.access.person;
-        let Some(inputs) = self.state.dashboard.hold(id, person, notices) else { return false };
+        let Some(inputs) = self.state.dashboard.take_control(id, person, notices) else {
+            return false;
+        };
         let sending = send_notices(id.to_owned(), queue, self.outgoing.clone());
-        let held = HeldSession {
+        let controlled = ControlledSession {
             inputs: Arc::new(inputs),
             dialog: None,
             _notices: AbortOnDropHandle::new(tokio::spawn(sending)),
         };
-        self.held.lock().insert(id.to_owned(), held);
+        self.controlled.lock().insert(id.to_owned(), controlled);
         true
     }
 
     /// Returns the inputs of a session that the viewer controls. Otherwise, responds with an error.
     async fn inputs(&self, id: &str) -> Option<Arc<PersonInputs>> {
         if self.access.includes(id) && self.state.dashboard.is_held_by(id, &self.access.person) {
-            let known = self.held.lock().get(id).map(|held| held.inputs.clone());
+            let known = self.controlled.lock().get(id).map(|controlled| controlled.inputs.clone());
             if known.is_some() {
                 return known;
             }
@@ -318,9 +320,9 @@ impl LiveViewer {
         };
         // The person has reconnected and still has control.
         if dashboard.is_held_by(&request.id, &self.access.person)
-            && !self.held.lock().contains_key(&request.id)
+            && !self.controlled.lock().contains_key(&request.id)
         {
-            self.hold(&request.id);
+            self.take_control(&request.id);
         }
         let control = send_control(
             request.id.clone(),
