@@ -222,7 +222,7 @@ impl Browser for FirefoxBrowser {
         let keeps_details = self.config.keeps_request_details;
         if in_profile {
             let id: Arc<str> = DEFAULT_USER_CONTEXT.into();
-            shared.install_default_prelude(self.prepare(&id, options.prelude)).await?;
+            shared.prepare_default_context(self.prepare(&id, options.prelude)).await?;
             let network =
                 FirefoxNetwork::new(bidi.clone(), &shared.intercept, egress, keeps_details);
             let tabs = FirefoxSessionTabs::open(shared, observer, options, network, self.headed)?;

@@ -180,6 +180,16 @@ impl PrivilegedScript {
         ))
     }
 
+    /// Like [`Self::dispatch_mouse`], but does not wait.
+    pub fn post_mouse(
+        &self,
+        page: &str,
+        focus: bool,
+        events: &Value,
+    ) -> EngineResult<Option<PendingCall>> {
+        self.post(&format!("dispatchMouse({}, {focus}, {events})", json!(page)))
+    }
+
     /// Dispatches mouse events in a page's main frame, in one round trip. Returns false if the
     /// frame script is not loaded there. With `focus`, focuses the page before.
     pub async fn dispatch_mouse(
@@ -188,8 +198,7 @@ impl PrivilegedScript {
         focus: bool,
         events: &Value,
     ) -> EngineResult<bool> {
-        let call = format!("dispatchMouse({}, {focus}, {events})", json!(page));
-        let Some(sent) = self.post(&call)? else { return Ok(false) };
+        let Some(sent) = self.post_mouse(page, focus, events)? else { return Ok(false) };
         match sent.read::<ScriptResult>().await.map_err(super::convert_error)?.value() {
             Ok(done) => Ok(done == true),
             Err(EngineError::Script(failure)) if super::document_gone("", &failure.message) => {

@@ -43,8 +43,8 @@ pub(super) struct FirefoxState {
     /// The files on the machine of a remote browser, if they can be transferred.
     pub files: Option<Arc<GridFiles>>,
     targets: Mutex<PageIndex>,
-    /// Set when the isolated world's script is installed in the default user context.
-    default_prelude: OnceCell<()>,
+    /// Set when the default user context is ready for sessions.
+    default_context: OnceCell<()>,
 }
 
 #[derive(Default)]
@@ -92,7 +92,7 @@ impl FirefoxState {
             intercept: Arc::default(),
             files,
             targets: Mutex::default(),
-            default_prelude: OnceCell::new(),
+            default_context: OnceCell::new(),
         }
     }
 
@@ -133,12 +133,12 @@ impl FirefoxState {
         true
     }
 
-    /// Installs the isolated world's script in the default user context, once.
-    pub async fn install_default_prelude(
+    /// Prepares the default user context with `prepare`, once.
+    pub async fn prepare_default_context(
         &self,
-        install: impl Future<Output = EngineResult<()>>,
+        prepare: impl Future<Output = EngineResult<()>>,
     ) -> EngineResult<()> {
-        self.default_prelude.get_or_try_init(|| install).await.copied()
+        self.default_context.get_or_try_init(|| prepare).await.copied()
     }
 
     /// Returns the page `id` as soon as it is reported.

@@ -258,7 +258,7 @@ impl FirefoxPage {
     /// Sends the release of a button to the main frame. Does not wait.
     pub(super) fn post_release(&self, events: &[MouseEvent]) {
         if let Some(events) = self.synthesized_events(events) {
-            let _ = self.privileged.post(&format!("point({}, false, {events})", json!(self.id)));
+            let _ = self.privileged.post_mouse(&self.id, false, &events);
         }
     }
 

@@ -448,8 +448,8 @@ impl FirefoxPage {
     /// after the failed script.
     async fn classify_error(&self, error: EngineError) -> EngineError {
         if matches!(error, EngineError::DocumentGone) {
-            let caught_up = self.privileged.call("catching up", SYSTEM_ACCESS_HINT, "flush()");
-            if let Err(EngineError::Unsupported { .. }) = caught_up.await {
+            let flushed = self.privileged.call("catching up", SYSTEM_ACCESS_HINT, "flush()");
+            if let Err(EngineError::Unsupported { .. }) = flushed.await {
                 let tree = json!({"root": self.id, "maxDepth": 0});
                 let _ = self.bidi.run("browsingContext.getTree", tree).await;
             }
