@@ -75,8 +75,8 @@ impl SessionManager {
     /// Resumes the session `id` under its id for a call of `client`, and waits until it can be
     /// used. An open session is not changed.
     ///
-    /// `add_client` records who uses the session, and returns false if the session has ended. If the
-    /// future is dropped before that, the session ends again, unless another client uses it.
+    /// `add_client` records who uses the session, and returns false if the session has ended. If
+    /// the future is dropped before that, the session ends again, unless another client uses it.
     pub(super) async fn resume(
         self: &Arc<Self>,
         id: &str,
