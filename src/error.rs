@@ -286,8 +286,8 @@ impl TroupeError {
         }
     }
 
-    /// Returns the error of a call that the server has canceled for `reason`. `next` says what
-    /// another call would find.
+    /// Returns the error of a call that the server has canceled for `reason`. `next` describes the
+    /// state that another call would find.
     pub fn canceled_call(reason: &str, next: &str) -> Self {
         Self::new(ErrorCode::ServerUnavailable, format!("the call was canceled: {reason}"))
             .suggestion(format!("check whether the call took effect, then call again: {next}"))

@@ -9,7 +9,7 @@ pub(super) const DOCTOR_HINT: &str = "run `troupe doctor`: it lists missing prog
 /// The number of output lines in an error message.
 const MAX_LINES: usize = 3;
 
-/// Returns whether the browser has no window. Logs a warning if that is not what the user wants.
+/// Returns whether to launch headless. Logs a warning if the reason is a missing display.
 pub(super) fn headless_mode(config: &Config) -> EngineResult<bool> {
     let (headless, warning) = config
         .effective_headless(display_present())

@@ -18,8 +18,8 @@ const NOTIFICATION_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Sends notifications of `progress` until `call_ended` is canceled or the client has disconnected.
 /// If `notifies_periodically`, also notifies at an interval that the call is running, until it
-/// reports its first stage. `wait_reason` returns what a call without stages waits for, if that is
-/// known.
+/// reports its first stage. For a call without stages, `wait_reason` returns the reason for its
+/// wait, if known.
 pub(super) async fn notify(
     peer: &Peer<RoleServer>,
     token: ProgressToken,

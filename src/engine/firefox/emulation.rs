@@ -27,8 +27,8 @@ pub(super) enum SettingsScope {
 }
 
 impl SettingsScope {
-    /// Sends a command whose setting applies to these tabs. There is no response if there are no
-    /// tabs.
+    /// Sends a command whose setting applies to these tabs. Returns the pending responses: one for
+    /// each command that was sent, and none if there are no tabs.
     pub fn post(
         &self,
         bidi: &Bidi,

@@ -2,8 +2,9 @@
 //! profile (`--user-data-dir`) share.
 //!
 //! A user context would have its own cookies and storage, so settings and events cannot be assigned
-//! by user context here. A tab belongs to the session that has opened it, or whose page has. Its
-//! settings are applied before its first navigation. A popup gets them when BiDi reports it.
+//! by user context here. A tab belongs to the session that opened it. A popup belongs to the
+//! session of the page that opened it. The settings of a session are applied to a tab before its
+//! first navigation, and to a popup when BiDi reports it.
 
 use std::sync::{
     Arc,
